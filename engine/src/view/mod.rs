@@ -104,6 +104,14 @@ impl View {
         self.inner.tokens
     }
 
+    /// Tokens of one entry; 0 beyond the end.
+    pub fn tokens_of(&self, at: u32) -> u32 {
+        usize::try_from(at)
+            .ok()
+            .and_then(|at| self.inner.infos.get(at))
+            .map_or(0, |info| info.tokens)
+    }
+
     /// How the view was made.
     pub fn options(&self) -> ViewOptions {
         self.inner.options
