@@ -31,7 +31,10 @@ impl Compressor for KeepRecent {
         let n = n.min(view.len());
         Ok(Outcome::Compressed(Plan {
             segments: vec![
-                Segment::Drop(Dropped { range: Span::new(0, n), reason: "old".into() }),
+                Segment::Drop(Dropped {
+                    range: Span::new(0, n),
+                    reason: "old".into(),
+                }),
                 Segment::Keep(Span::new(n, view.len())),
             ],
         }))
