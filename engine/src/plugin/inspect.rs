@@ -27,8 +27,17 @@ const VERSION_SECTION: &str = "contextengine:api-version";
 /// Interfaces of WASI 0.2 that every plugin is given, empty.
 const WASI: [&str; 6] = ["cli", "clocks", "filesystem", "io", "random", "sockets"];
 
-/// The hooks that a component exports, in the order of [`Hook::ALL`].
-pub(super) fn inspect(bytes: &[u8]) -> Result<Vec<Hook>, LoadError> {
+/// What the rest of loading needs to know.
+#[derive(Debug)]
+pub(super) struct Inspected {
+    /// The hooks that the component exports, in the order of [`Hook::ALL`].
+    pub(super) hooks: Vec<Hook>,
+    /// Names of its imports.
+    pub(super) imports: Vec<String>,
+}
+
+/// Reads a component and refuses one that cannot work with this host.
+pub(super) fn inspect(bytes: &[u8]) -> Result<Inspected, LoadError> {
     check_header(bytes)?;
     let component = Parsed::new(bytes)?;
     if let Some(version) = &component.api_version {
@@ -37,7 +46,7 @@ pub(super) fn inspect(bytes: &[u8]) -> Result<Vec<Hook>, LoadError> {
     let host = HostApi::get()?;
     let hooks = check_exports(&component, host)?;
     check_imports(&component, host)?;
-    Ok(hooks)
+    Ok(Inspected { hooks, imports: component.imports })
 }
 
 /// Tells what else the file may be.
