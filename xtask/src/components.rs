@@ -44,6 +44,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
         .into_iter()
         .filter(|guest| guest.kind == GuestKind::TestGuest)
         .collect();
+    let wasi_file = |guest: &Guest| folder.join(format!("{}.wasip2.wasm", guest.package));
     match found.wasi {
         Ok(()) => {
             for (guest, file) in compile(workspace, &Toolchain::Active, WASI, &tests)? {
@@ -54,7 +55,13 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
                 )?;
             }
         }
-        Err(why) => eprintln!("skipped the test guests for {WASI}: {why}"),
+        Err(why) => {
+            eprintln!("skipped the test guests for {WASI}: {why}");
+            // What an earlier build left is of other source by now.
+            for guest in tests {
+                let _ = fs::remove_file(wasi_file(guest));
+            }
+        }
     }
     warn_of_packaged_copy(workspace);
     eprintln!(
