@@ -4,6 +4,7 @@
 pub mod format;
 pub mod hooks;
 pub mod plan;
+pub mod plugin;
 pub mod tokens;
 pub mod transcript;
 pub mod view;
