@@ -6,11 +6,15 @@
 
 #[doc(hidden)]
 pub mod bindings;
+pub mod budget;
 pub mod config;
+pub mod cut;
 mod export;
 mod guest;
 mod hooks;
 mod host;
+pub mod memory;
+pub mod plan;
 mod types;
 mod view;
 
