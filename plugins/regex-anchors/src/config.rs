@@ -132,7 +132,7 @@ impl Config {
     ///
     /// The text is not a JSON object of this form, or a value is out of range.
     pub fn from_json(json: &str) -> Result<Self, String> {
-        let config: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let config: Self = contextengine_sdk::config::parse(json)?;
         for (key, share) in [("soft_at", config.soft_at), ("min_saving", config.min_saving)] {
             if !(0.0..=1.0).contains(&share) {
                 return Err(format!("{key}: {share} is not a share; write a number from 0 to 1"));
