@@ -59,14 +59,7 @@ impl Applied {
 
 /// Makes the new context. `fates` holds one fate per position, and the plan accounts for each position once.
 pub(super) fn apply(plan: &Plan, author: &str, fates: &[Fate], view: &View, counter: &EntryCounter) -> Applied {
-    let mut maker = Maker {
-        author,
-        view,
-        counter,
-        entries: Vec::new(),
-        tokens: Vec::new(),
-        tally: count(fates, view),
-    };
+    let mut maker = Maker { author, view, counter, entries: Vec::new(), tokens: Vec::new(), tally: count(fates, view) };
     for (index, segment) in plan.segments.iter().enumerate() {
         match segment {
             Segment::Keep(span) => maker.keep(*span),
@@ -133,11 +126,7 @@ impl Maker<'_> {
             .filter_map(|at| self.view.entry(at))
             .cloned()
             .collect();
-        let mut entry = Entry::text(
-            self.new_id("summary", segment),
-            EntryKind::Summary,
-            summary.text.as_str(),
-        );
+        let mut entry = Entry::text(self.new_id("summary", segment), EntryKind::Summary, summary.text.as_str());
         entry.replaces = covered;
         entry.compaction = Some(Box::new(Compaction {
             plugin: self.author.to_owned(),
@@ -177,19 +166,14 @@ impl Maker<'_> {
         for entry in &mut self.entries {
             // Only summaries that were made above are not shared yet.
             let fresh = entry.source.is_empty() && entry.kind == EntryKind::Summary;
-            if let Some(compaction) = Arc::get_mut(entry)
-                .filter(|_| fresh)
-                .and_then(|entry| entry.compaction.as_mut())
+            if let Some(compaction) = Arc::get_mut(entry).filter(|_| fresh).and_then(|entry| entry.compaction.as_mut())
             {
                 compaction.tokens_before = before;
                 compaction.tokens_after = after;
             }
         }
         let view = View::with_tokens(self.entries, self.tokens, self.view.options());
-        Applied {
-            view,
-            tally: self.tally,
-        }
+        Applied { view, tally: self.tally }
     }
 }
 

@@ -89,31 +89,16 @@ pub struct Defect {
 
 impl Defect {
     pub(super) fn at(kind: DefectKind, position: u32, explanation: impl Into<String>) -> Self {
-        Self {
-            kind,
-            position: Some(position),
-            segment: None,
-            explanation: explanation.into(),
-        }
+        Self { kind, position: Some(position), segment: None, explanation: explanation.into() }
     }
 
     pub(super) fn in_segment(kind: DefectKind, segment: usize, explanation: impl Into<String>) -> Self {
         let segment = u32::try_from(segment).ok();
-        Self {
-            kind,
-            position: None,
-            segment,
-            explanation: explanation.into(),
-        }
+        Self { kind, position: None, segment, explanation: explanation.into() }
     }
 
     pub(super) fn of_whole(kind: DefectKind, explanation: impl Into<String>) -> Self {
-        Self {
-            kind,
-            position: None,
-            segment: None,
-            explanation: explanation.into(),
-        }
+        Self { kind, position: None, segment: None, explanation: explanation.into() }
     }
 }
 
@@ -191,9 +176,6 @@ impl Defects {
         if self.defects.is_empty() {
             return Ok(());
         }
-        Err(PlanRefused {
-            defects: std::mem::take(&mut self.defects),
-            left_out: self.left_out,
-        })
+        Err(PlanRefused { defects: std::mem::take(&mut self.defects), left_out: self.left_out })
     }
 }

@@ -29,25 +29,15 @@ impl Fate {
 /// The fate of every position, or what is wrong with the accounting. Costs the length of the view and of the plan,
 /// whatever the spans say.
 pub(super) fn fates(plan: &Plan, len: u32, defects: &mut Defects) -> Vec<Option<Fate>> {
-    let mut ledger = Ledger {
-        fates: vec![None; usize::try_from(len).unwrap_or(usize::MAX)],
-        len,
-        defects,
-    };
+    let mut ledger = Ledger { fates: vec![None; usize::try_from(len).unwrap_or(usize::MAX)], len, defects };
     for (index, segment) in plan.segments.iter().enumerate() {
         match segment {
             Segment::Keep(span) => ledger.enter(index, *span, Fate::Kept),
             Segment::Rewrite(rewrite) => {
-                ledger.enter(
-                    index,
-                    Span::new(rewrite.at, rewrite.at.saturating_add(1)),
-                    Fate::Rewritten,
-                );
+                ledger.enter(index, Span::new(rewrite.at, rewrite.at.saturating_add(1)), Fate::Rewritten);
             }
             Segment::Summary(summary) => {
-                let fate = Fate::Covered {
-                    segment: u32::try_from(index).unwrap_or(u32::MAX),
-                };
+                let fate = Fate::Covered { segment: u32::try_from(index).unwrap_or(u32::MAX) };
                 for span in &summary.covers {
                     ledger.enter(index, *span, fate);
                 }
@@ -69,12 +59,9 @@ struct Ledger<'a> {
 impl Ledger<'_> {
     fn enter(&mut self, segment: usize, span: Span, fate: Fate) {
         if span.is_empty() || span.end > self.len {
-            let explanation = format!(
-                "{}..{} is not a range of the view, which has {} entries",
-                span.start, span.end, self.len
-            );
-            self.defects
-                .push(Defect::in_segment(DefectKind::OutOfRange, segment, explanation));
+            let explanation =
+                format!("{}..{} is not a range of the view, which has {} entries", span.start, span.end, self.len);
+            self.defects.push(Defect::in_segment(DefectKind::OutOfRange, segment, explanation));
         }
         let mut reported = false;
         for at in span.start.min(self.len)..span.end.min(self.len) {
@@ -84,8 +71,7 @@ impl Ledger<'_> {
             // One report a span: the rest of it is most likely the same mistake.
             if slot.replace(fate).is_some() && !reported {
                 let explanation = "each position belongs to one segment only";
-                self.defects
-                    .push(Defect::at(DefectKind::AccountedTwice, at, explanation));
+                self.defects.push(Defect::at(DefectKind::AccountedTwice, at, explanation));
                 reported = true;
             }
         }
@@ -93,19 +79,11 @@ impl Ledger<'_> {
 
     fn report_unaccounted(&mut self) {
         let mut at = 0;
-        while let Some(start) = self.fates[at..]
-            .iter()
-            .position(Option::is_none)
-            .map(|found| at + found)
-        {
-            let end = self.fates[start..]
-                .iter()
-                .position(Option::is_some)
-                .map_or(self.fates.len(), |n| start + n);
+        while let Some(start) = self.fates[at..].iter().position(Option::is_none).map(|found| at + found) {
+            let end = self.fates[start..].iter().position(Option::is_some).map_or(self.fates.len(), |n| start + n);
             let explanation = format!("positions {start}..{end} are in no segment; keep, cover or drop them");
             let start = u32::try_from(start).unwrap_or(u32::MAX);
-            self.defects
-                .push(Defect::at(DefectKind::Unaccounted, start, explanation));
+            self.defects.push(Defect::at(DefectKind::Unaccounted, start, explanation));
             at = end;
         }
     }

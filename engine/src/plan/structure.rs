@@ -34,16 +34,11 @@ pub(super) fn check(
 
 /// The latest words of the user, if there are any. An image alone asks for nothing.
 pub(super) fn latest_request(view: &View) -> Option<usize> {
-    view.entries()
-        .iter()
-        .rposition(|entry| entry.kind == EntryKind::User && has_words(entry))
+    view.entries().iter().rposition(|entry| entry.kind == EntryKind::User && has_words(entry))
 }
 
 fn has_words(entry: &Entry) -> bool {
-    entry
-        .blocks
-        .iter()
-        .any(|block| matches!(block, Block::Text(text) if !text.trim().is_empty()))
+    entry.blocks.iter().any(|block| matches!(block, Block::Text(text) if !text.trim().is_empty()))
 }
 
 /// The staying positions in the order of the plan, and where each segment stands among them.
@@ -114,10 +109,7 @@ fn check_order(plan: &Plan, order: &Order, defects: &mut Defects) {
 fn check_groups(fates: &[Fate], view: &View, defects: &mut Defects) {
     let mut of_group: Vec<Option<(usize, Fate)>> = vec![None; fates.len()];
     for (at, (fate, info)) in fates.iter().zip(view.infos()).enumerate() {
-        let Some(slot) = usize::try_from(info.group)
-            .ok()
-            .and_then(|group| of_group.get_mut(group))
-        else {
+        let Some(slot) = usize::try_from(info.group).ok().and_then(|group| of_group.get_mut(group)) else {
             continue;
         };
         match slot {
@@ -153,10 +145,7 @@ fn in_words(fate: Fate) -> &'static str {
 fn check_insertions(plan: &Plan, fates: &[Fate], view: &View, order: &Order, defects: &mut Defects) {
     let mut last_member = vec![0usize; fates.len()];
     for (at, info) in view.infos().iter().enumerate().filter(|(at, _)| fates[*at].stays()) {
-        if let Some(last) = usize::try_from(info.group)
-            .ok()
-            .and_then(|group| last_member.get_mut(group))
-        {
+        if let Some(last) = usize::try_from(info.group).ok().and_then(|group| last_member.get_mut(group)) {
             *last = at;
         }
     }
@@ -166,10 +155,7 @@ fn check_insertions(plan: &Plan, fates: &[Fate], view: &View, order: &Order, def
         .staying
         .iter()
         .map(|&at| {
-            let last = view
-                .infos()
-                .get(index(at))
-                .and_then(|info| last_member.get(index(info.group)));
+            let last = view.infos().get(index(at)).and_then(|info| last_member.get(index(info.group)));
             reach = last.copied().unwrap_or(0).max(reach);
             reach
         })
@@ -178,10 +164,9 @@ fn check_insertions(plan: &Plan, fates: &[Fate], view: &View, order: &Order, def
         if !matches!(segment, Segment::Summary(_) | Segment::Note(_)) {
             continue;
         }
-        let (Some(&last), Some(&next)) = (
-            before.checked_sub(1).and_then(|b| reaches.get(b)),
-            order.staying.get(*before),
-        ) else {
+        let (Some(&last), Some(&next)) =
+            (before.checked_sub(1).and_then(|b| reaches.get(b)), order.staying.get(*before))
+        else {
             continue;
         };
         if last >= index(next) {
@@ -227,10 +212,7 @@ fn check_request_kept(
     });
     let tokens = view.infos()[at].tokens;
     let explanation = match rewrite {
-        None => format!(
-            "it is the latest request of the user and would be {}; keep it",
-            in_words(fates[at])
-        ),
+        None => format!("it is the latest request of the user and would be {}; keep it", in_words(fates[at])),
         Some(_) if tokens <= rules.target => {
             format!("it is the latest request of the user; its {tokens} tokens fit the target, so keep it")
         }
@@ -257,21 +239,11 @@ fn check_rewrites(plan: &Plan, view: &View, request: Option<usize>, defects: &mu
             continue;
         }
         let (kind, what) = if entry.tool_calls().next().is_some() {
-            (
-                DefectKind::RewroteArguments,
-                "it holds calls, and what a model called is never changed",
-            )
+            (DefectKind::RewroteArguments, "it holds calls, and what a model called is never changed")
         } else {
-            (
-                DefectKind::RewroteWords,
-                "it is not a tool result, and what was said is never changed",
-            )
+            (DefectKind::RewroteWords, "it is not a tool result, and what was said is never changed")
         };
-        defects.push(Defect::at(
-            kind,
-            rewrite.at,
-            format!("{what}; keep it, or cover it with a summary"),
-        ));
+        defects.push(Defect::at(kind, rewrite.at, format!("{what}; keep it, or cover it with a summary")));
     }
 }
 
@@ -300,24 +272,15 @@ pub(super) fn check_request(before: &View, after: &View, defects: &mut Defects) 
 }
 
 fn speaks_to_model(view: &View) -> bool {
-    view.entries()
-        .iter()
-        .any(|entry| entry.role == Role::User && has_words(entry))
+    view.entries().iter().any(|entry| entry.role == Role::User && has_words(entry))
 }
 
 fn first_role(view: &View) -> Option<Role> {
-    view.entries()
-        .iter()
-        .map(|entry| entry.role)
-        .find(|role| *role != Role::System)
+    view.entries().iter().map(|entry| entry.role).find(|role| *role != Role::System)
 }
 
 fn last_role(view: &View) -> Option<Role> {
-    view.entries()
-        .iter()
-        .rev()
-        .map(|entry| entry.role)
-        .find(|role| *role != Role::System)
+    view.entries().iter().rev().map(|entry| entry.role).find(|role| *role != Role::System)
 }
 
 fn position(at: usize) -> u32 {

@@ -28,11 +28,7 @@ impl Rules {
 
     /// The default rules for a target, not urgent.
     pub fn new(target: u32) -> Self {
-        Self {
-            target,
-            urgency: Urgency::Soft,
-            least_saving: Self::LEAST_SAVING,
-        }
+        Self { target, urgency: Urgency::Soft, least_saving: Self::LEAST_SAVING }
     }
 
     /// Makes the target a condition, or not.
@@ -70,6 +66,11 @@ impl VerifiedPlan {
     /// Tokens of the entries afterwards, by the host's count.
     pub fn tokens_after(&self) -> u32 {
         self.applied.view().tokens()
+    }
+
+    /// What the plan makes of the view.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
     }
 
     /// The context that the plan makes. It was made to verify the plan, so this costs nothing.

@@ -75,9 +75,7 @@ impl TiktokenCounter {
 
 impl fmt::Debug for TiktokenCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TiktokenCounter")
-            .field("vocabulary", &self.vocabulary)
-            .finish_non_exhaustive()
+        f.debug_struct("TiktokenCounter").field("vocabulary", &self.vocabulary).finish_non_exhaustive()
     }
 }
 
@@ -87,9 +85,7 @@ impl TokenCounter for TiktokenCounter {
     }
 
     fn count(&self, text: &str) -> u32 {
-        let tokens = bounded_runs(text)
-            .map(|piece| self.bpe.count_ordinary(piece))
-            .sum::<usize>();
+        let tokens = bounded_runs(text).map(|piece| self.bpe.count_ordinary(piece)).sum::<usize>();
         u32::try_from(tokens).unwrap_or(u32::MAX)
     }
 }
@@ -202,17 +198,13 @@ mod tests {
         let long = |unit: &str| unit.repeat(1_200_000 / unit.len());
         for vocabulary in Vocabulary::ALL {
             let counter = TiktokenCounter::new(vocabulary);
-            for unit in [
-                " ", "\n", "\t ", "a", "-", "\u{0}", "漢", "🦀", "\u{301}", "٣", "=\n", "\u{a0}", "\u{200b}",
-            ] {
+            for unit in [" ", "\n", "\t ", "a", "-", "\u{0}", "漢", "🦀", "\u{301}", "٣", "=\n", "\u{a0}", "\u{200b}"]
+            {
                 let text = long(unit);
                 let (ours, exact) = (counter.count(&text), oracle(vocabulary, &text));
                 // A cut inside a run can cost a token or two; there is one per 32 KiB.
                 let slack = u32::try_from(text.len() / LONGEST_RUN).unwrap() * 4 + 4;
-                assert!(
-                    ours.abs_diff(exact) <= slack,
-                    "{vocabulary} of {unit:?}: {ours}, exact {exact}"
-                );
+                assert!(ours.abs_diff(exact) <= slack, "{vocabulary} of {unit:?}: {ours}, exact {exact}");
             }
         }
     }
@@ -229,10 +221,7 @@ mod tests {
     fn a_long_text_without_long_runs_is_counted_in_one_piece() {
         let text = "fn main() { println!(\"hello\"); }\n".repeat(10_000);
         assert_eq!(bounded_runs(&text).count(), 1);
-        assert_eq!(
-            TiktokenCounter::new(Vocabulary::O200kBase).count(&text),
-            oracle(Vocabulary::O200kBase, &text)
-        );
+        assert_eq!(TiktokenCounter::new(Vocabulary::O200kBase).count(&text), oracle(Vocabulary::O200kBase, &text));
     }
 
     proptest! {

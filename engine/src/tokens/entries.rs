@@ -30,10 +30,7 @@ pub struct EntryCounter {
 impl EntryCounter {
     /// Counts with the given vocabulary.
     pub fn new(counter: impl TokenCounter + 'static) -> Self {
-        Self {
-            counter: Arc::new(counter),
-            counted: Arc::default(),
-        }
+        Self { counter: Arc::new(counter), counted: Arc::default() }
     }
 
     /// The counter underneath, for texts that are not entries.
@@ -44,11 +41,7 @@ impl EntryCounter {
     /// Tokens that an entry takes in a request: its texts, calls and reasoning, 3 for framing a message and each
     /// call, and [`Image::TOKENS`] an image.
     pub fn entry(&self, entry: &Entry) -> u32 {
-        entry
-            .blocks
-            .iter()
-            .map(|block| self.block(block))
-            .fold(FRAMING, u32::saturating_add)
+        entry.blocks.iter().map(|block| self.block(block)).fold(FRAMING, u32::saturating_add)
     }
 
     /// Tokens of a text, looked up if it was counted before.
@@ -74,9 +67,9 @@ impl EntryCounter {
         match block {
             Block::Text(text) => self.text(text),
             Block::Reasoning(reasoning) => self.text(&reasoning.text),
-            Block::ToolCall(call) => FRAMING
-                .saturating_add(self.text(&call.name))
-                .saturating_add(self.text(&call.arguments)),
+            Block::ToolCall(call) => {
+                FRAMING.saturating_add(self.text(&call.name)).saturating_add(self.text(&call.arguments))
+            }
             Block::ToolResult(result) => self.text(&result.text),
             Block::Image(_) => Image::TOKENS,
             Block::Opaque(opaque) => self.text(&opaque.json),
@@ -132,22 +125,12 @@ mod tests {
     #[test]
     fn every_kind_of_block_is_counted() {
         let counter = EntryCounter::new(Spy::default());
-        let call = ToolCall {
-            id: "1".into(),
-            name: "read".into(),
-            arguments: "{}".into(),
-        };
+        let call = ToolCall { id: "1".into(), name: "read".into(), arguments: "{}".into() };
         let blocks = vec![
             Block::Text("ab".into()),
             Block::ToolCall(call),
-            Block::Image(Image {
-                media_type: "image/png".into(),
-                source: crate::transcript::ImageSource::Unknown,
-            }),
+            Block::Image(Image { media_type: "image/png".into(), source: crate::transcript::ImageSource::Unknown }),
         ];
-        assert_eq!(
-            counter.entry(&Entry::new("e", EntryKind::Assistant, blocks)),
-            3 + 2 + (3 + 4 + 2) + 1_200
-        );
+        assert_eq!(counter.entry(&Entry::new("e", EntryKind::Assistant, blocks)), 3 + 2 + (3 + 4 + 2) + 1_200);
     }
 }

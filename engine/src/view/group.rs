@@ -42,11 +42,7 @@ pub(super) fn group(entries: &[Arc<Entry>], tokens: &[u32], loop_limit: Option<u
         })
         .collect();
     let in_flight = leaders.iter().map(|&leader| Some(leader) == awaiting).collect();
-    Groups {
-        group,
-        in_flight,
-        tool: tools(entries),
-    }
+    Groups { group, in_flight, tool: tools(entries) }
 }
 
 /// For each entry the index of the first entry of its group.
@@ -70,25 +66,15 @@ fn pair(entries: &[Arc<Entry>]) -> Vec<usize> {
 /// as a model that spoke again has given its earlier calls up.
 fn awaiting(entries: &[Arc<Entry>], leaders: &[usize]) -> Option<usize> {
     let last = entries.iter().rposition(|entry| entry.kind == EntryKind::Assistant)?;
-    let answered = |id: &str| {
-        entries[last..]
-            .iter()
-            .filter_map(|entry| entry.tool_result())
-            .any(|result| result.call_id == id)
-    };
-    entries[last]
-        .tool_calls()
-        .any(|call| !answered(&call.id))
-        .then_some(leaders[last])
+    let answered =
+        |id: &str| entries[last..].iter().filter_map(|entry| entry.tool_result()).any(|result| result.call_id == id);
+    entries[last].tool_calls().any(|call| !answered(&call.id)).then_some(leaders[last])
 }
 
 fn join_signed_loops(entries: &[Arc<Entry>], tokens: &[u32], limit: Option<u32>, leaders: &mut [usize]) {
     let mut start = 0;
     while start < entries.len() {
-        let length = entries[start + 1..]
-            .iter()
-            .take_while(|entry| entry.kind != EntryKind::User)
-            .count();
+        let length = entries[start + 1..].iter().take_while(|entry| entry.kind != EntryKind::User).count();
         let end = start + 1 + length;
         join_signed_loop(entries, tokens, limit, leaders, start..end);
         start = end;
@@ -130,10 +116,7 @@ fn resolved(leaders: &[usize], mut at: usize) -> usize {
 }
 
 fn has_signed_reasoning(entry: &Entry) -> bool {
-    entry
-        .blocks
-        .iter()
-        .any(|block| matches!(block, Block::Reasoning(reasoning) if reasoning.signed))
+    entry.blocks.iter().any(|block| matches!(block, Block::Reasoning(reasoning) if reasoning.signed))
 }
 
 fn tools(entries: &[Arc<Entry>]) -> Vec<Option<Arc<str>>> {
@@ -149,10 +132,7 @@ fn tools(entries: &[Arc<Entry>]) -> Vec<Option<Arc<str>>> {
             }),
             _ => {
                 let mut calls = entry.tool_calls();
-                calls
-                    .next()
-                    .filter(|_| calls.next().is_none())
-                    .map(|call| call.name.as_str())
+                calls.next().filter(|_| calls.next().is_none()).map(|call| call.name.as_str())
             }
         };
         tools.push(name.map(|name| Arc::clone(names.entry(name).or_insert_with(|| Arc::from(name)))));

@@ -62,11 +62,7 @@ pub struct LastCompaction {
 pub(super) fn describe(entries: &[Arc<Entry>], tokens: &[u32], options: ViewOptions) -> (Vec<EntryInfo>, Vec<String>) {
     let Groups { group, in_flight, tool } = group::group(entries, tokens, options.loop_limit);
     let turns = turns(entries);
-    let last_turn = entries
-        .iter()
-        .any(|entry| entry.kind == EntryKind::User)
-        .then(|| turns.last().copied())
-        .flatten();
+    let last_turn = entries.iter().any(|entry| entry.kind == EntryKind::User).then(|| turns.last().copied()).flatten();
     let mut tools = Tools::default();
     let infos = entries
         .iter()

@@ -58,15 +58,7 @@ impl View {
     pub(crate) fn with_tokens(entries: Vec<Arc<Entry>>, tokens: Vec<u32>, options: ViewOptions) -> Self {
         let (infos, tools) = info::describe(&entries, &tokens, options);
         let tokens = tokens.into_iter().fold(0, u32::saturating_add);
-        Self {
-            inner: Arc::new(Inner {
-                entries,
-                infos,
-                tools,
-                tokens,
-                options,
-            }),
-        }
+        Self { inner: Arc::new(Inner { entries, infos, tools, tokens, options }) }
     }
 
     /// Number of entries.
@@ -106,10 +98,7 @@ impl View {
 
     /// Tokens of one entry; 0 beyond the end.
     pub fn tokens_of(&self, at: u32) -> u32 {
-        usize::try_from(at)
-            .ok()
-            .and_then(|at| self.inner.infos.get(at))
-            .map_or(0, |info| info.tokens)
+        usize::try_from(at).ok().and_then(|at| self.inner.infos.get(at)).map_or(0, |info| info.tokens)
     }
 
     /// How the view was made.
@@ -151,11 +140,7 @@ impl View {
 
     /// The newest compaction whose summary the view holds.
     pub fn last_compaction(&self) -> Option<LastCompaction> {
-        let at = self
-            .inner
-            .entries
-            .iter()
-            .rposition(|entry| entry.kind == EntryKind::Summary)?;
+        let at = self.inner.entries.iter().rposition(|entry| entry.kind == EntryKind::Summary)?;
         let entry = &self.inner.entries[at];
         Some(LastCompaction {
             at: u32::try_from(at).unwrap_or(u32::MAX),

@@ -25,104 +25,50 @@ fn user(text: &str) -> Entry {
 }
 
 fn calls(ids: &[&str]) -> Entry {
-    let call = |id: &&str| {
-        Block::ToolCall(ToolCall {
-            id: (*id).into(),
-            name: "read".into(),
-            arguments: "{}".into(),
-        })
-    };
+    let call = |id: &&str| Block::ToolCall(ToolCall { id: (*id).into(), name: "read".into(), arguments: "{}".into() });
     Entry::new("calls", EntryKind::Assistant, ids.iter().map(call).collect())
 }
 
 fn thinking(ids: &[&str]) -> Entry {
     let mut entry = calls(ids);
-    entry.blocks.insert(
-        0,
-        Block::Reasoning(Reasoning {
-            text: "hm".into(),
-            signed: true,
-        }),
-    );
+    entry.blocks.insert(0, Block::Reasoning(Reasoning { text: "hm".into(), signed: true }));
     entry
 }
 
 fn result(id: &str) -> Entry {
-    let result = ToolResult {
-        call_id: id.into(),
-        name: String::new(),
-        text: "ok".into(),
-        failed: false,
-    };
+    let result = ToolResult { call_id: id.into(), name: String::new(), text: "ok".into(), failed: false };
     Entry::new("result", EntryKind::ToolResult, vec![Block::ToolResult(result)])
 }
 
 fn view(entries: Vec<Entry>, options: ViewOptions) -> View {
-    View::new(
-        entries.into_iter().map(Arc::new).collect(),
-        &EntryCounter::new(Bytes),
-        options,
-    )
+    View::new(entries.into_iter().map(Arc::new).collect(), &EntryCounter::new(Bytes), options)
 }
 
 fn groups(entries: Vec<Entry>) -> Vec<u32> {
-    view(entries, ViewOptions::default())
-        .infos()
-        .iter()
-        .map(|info| info.group)
-        .collect()
+    view(entries, ViewOptions::default()).infos().iter().map(|info| info.group).collect()
 }
 
 #[test]
 fn an_assistant_entry_its_calls_and_their_results_are_one_group() {
-    assert_eq!(
-        groups(vec![
-            user("u"),
-            calls(&["a", "b"]),
-            result("b"),
-            result("a"),
-            calls(&[])
-        ]),
-        [0, 1, 1, 1, 2]
-    );
+    assert_eq!(groups(vec![user("u"), calls(&["a", "b"]), result("b"), result("a"), calls(&[])]), [0, 1, 1, 1, 2]);
 }
 
 #[test]
 fn a_result_belongs_to_the_latest_call_with_its_id() {
     assert_eq!(
-        groups(vec![
-            calls(&["1"]),
-            result("1"),
-            user("u"),
-            calls(&["1"]),
-            result("1"),
-            result("1")
-        ]),
+        groups(vec![calls(&["1"]), result("1"), user("u"), calls(&["1"]), result("1"), result("1")]),
         [0, 0, 1, 2, 2, 2]
     );
 }
 
 #[test]
 fn a_displaced_result_stays_with_its_call_and_an_orphan_is_alone() {
-    assert_eq!(
-        groups(vec![calls(&["1"]), user("steer"), result("1"), result("never called")]),
-        [0, 1, 0, 2]
-    );
+    assert_eq!(groups(vec![calls(&["1"]), user("steer"), result("1"), result("never called")]), [0, 1, 0, 2]);
 }
 
 #[test]
 fn a_signed_tool_loop_is_one_group_until_it_is_too_long() {
-    let session = || {
-        vec![
-            user("u"),
-            thinking(&["1"]),
-            result("1"),
-            calls(&["2"]),
-            result("2"),
-            calls(&[]),
-            user("v"),
-        ]
-    };
+    let session = || vec![user("u"), thinking(&["1"]), result("1"), calls(&["2"]), result("2"), calls(&[]), user("v")];
     assert_eq!(groups(session()), [0, 1, 1, 1, 1, 1, 2]);
     let split = view(session(), ViewOptions::default().with_loop_limit(10));
     let groups: Vec<u32> = split.infos().iter().map(|info| info.group).collect();
@@ -132,47 +78,24 @@ fn a_signed_tool_loop_is_one_group_until_it_is_too_long() {
 #[test]
 fn calls_are_in_flight_until_all_are_answered_or_the_model_spoke_again() {
     let in_flight = |entries| -> Vec<bool> {
-        view(entries, ViewOptions::default())
-            .infos()
-            .iter()
-            .map(|info| info.marks.in_flight)
-            .collect()
+        view(entries, ViewOptions::default()).infos().iter().map(|info| info.marks.in_flight).collect()
     };
-    assert_eq!(
-        in_flight(vec![user("u"), calls(&["1", "2"]), result("1")]),
-        [false, true, true]
-    );
-    assert_eq!(
-        in_flight(vec![calls(&["1", "2"]), result("1"), user("steer")]),
-        [true, true, false]
-    );
+    assert_eq!(in_flight(vec![user("u"), calls(&["1", "2"]), result("1")]), [false, true, true]);
+    assert_eq!(in_flight(vec![calls(&["1", "2"]), result("1"), user("steer")]), [true, true, false]);
     assert_eq!(in_flight(vec![calls(&["1"]), result("1")]), [false, false]);
-    assert_eq!(
-        in_flight(vec![calls(&["1"]), user("u"), calls(&[])]),
-        [false, false, false]
-    );
+    assert_eq!(in_flight(vec![calls(&["1"]), user("u"), calls(&[])]), [false, false, false]);
 }
 
 #[test]
 fn turns_count_users_and_the_last_is_current() {
-    let view = view(
-        vec![calls(&[]), user("a"), calls(&[]), user("b"), calls(&[])],
-        ViewOptions::default(),
-    );
-    let turns: Vec<(u32, bool)> = view
-        .infos()
-        .iter()
-        .map(|info| (info.turn, info.marks.current_turn))
-        .collect();
+    let view = view(vec![calls(&[]), user("a"), calls(&[]), user("b"), calls(&[])], ViewOptions::default());
+    let turns: Vec<(u32, bool)> = view.infos().iter().map(|info| (info.turn, info.marks.current_turn)).collect();
     assert_eq!(turns, [(0, false), (0, false), (0, false), (1, true), (1, true)]);
 }
 
 #[test]
 fn tools_are_named_once_in_order_of_first_use() {
-    let view = view(
-        vec![calls(&["1"]), result("1"), calls(&["2", "3"])],
-        ViewOptions::default(),
-    );
+    let view = view(vec![calls(&["1"]), result("1"), calls(&["2", "3"])], ViewOptions::default());
     assert_eq!(view.tools(), ["read"]);
     let tools: Vec<Option<u32>> = view.infos().iter().map(|info| info.tool).collect();
     assert_eq!(tools, [Some(0), Some(0), None]);

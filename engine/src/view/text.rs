@@ -26,13 +26,7 @@ pub(super) fn plain(entry: &Entry) -> Cow<'_, str> {
 /// Length of the whole text in bytes, without making it.
 pub(super) fn plain_len(entry: &Entry) -> usize {
     let mut pieces = 0;
-    let bytes: usize = entry
-        .blocks
-        .iter()
-        .filter_map(piece)
-        .inspect(|_| pieces += 1)
-        .map(|piece| piece.len())
-        .sum();
+    let bytes: usize = entry.blocks.iter().filter_map(piece).inspect(|_| pieces += 1).map(|piece| piece.len()).sum();
     bytes + usize::saturating_sub(pieces, 1)
 }
 
@@ -45,10 +39,7 @@ fn piece(block: &Block) -> Option<Piece<'_>> {
     match block {
         Block::Text(text) => Some(Piece::Text(text)),
         Block::ToolResult(result) => Some(Piece::Text(&result.text)),
-        Block::ToolCall(call) => Some(Piece::Call {
-            name: &call.name,
-            arguments: &call.arguments,
-        }),
+        Block::ToolCall(call) => Some(Piece::Call { name: &call.name, arguments: &call.arguments }),
         Block::Reasoning(_) | Block::Image(_) | Block::Opaque(_) => None,
     }
 }
