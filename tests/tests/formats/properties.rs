@@ -97,12 +97,16 @@ fn formats() -> impl Strategy<Value = Format> {
 
 /// What is asked of each entry of a generated compaction, by index.
 fn compacted(old: &[Arc<Entry>], cut: usize, choices: &[u8]) -> Vec<Arc<Entry>> {
-    let cut = cut % (old.len() + 1);
+    let mut cut = cut % (old.len() + 1);
+    // Between a call and its result no host cuts.
+    while old.get(cut).is_some_and(|entry| entry.tool_result().is_some()) {
+        cut += 1;
+    }
     let mut new = vec![summary("A summary.\nWith two lines.", &old[..cut])];
     for (at, entry) in old.iter().enumerate().skip(cut) {
         match choices.get(at).copied().unwrap_or(0) {
             1 if entry.tool_result().is_some() => new.push(reduced(entry, "shortened")),
-            2 if at > cut && at + 1 < old.len() => {}
+            2 if entry.tool_result().is_none() && entry.tool_calls().next().is_none() => {}
             _ => new.push(entry.clone()),
         }
     }
@@ -172,7 +176,7 @@ proptest! {
             }
             for to in Format::ALL {
                 let out = convert(document.context(), to).unwrap();
-                prop_assert!(Document::read_bytes(&out.bytes, Some(to)).is_ok() || document.context().is_empty());
+                prop_assert!(out.bytes.is_empty() || Document::read_bytes(&out.bytes, Some(to)).is_ok());
             }
         }
     }
