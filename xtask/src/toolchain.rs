@@ -24,6 +24,8 @@ pub(crate) const WASI: &str = "wasm32-wasip2";
 const OVERRIDE: &str = "CTXE_WASM_TOOLCHAIN";
 /// A target is some 20 MB.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(300);
+/// [`WASI`] is only for tests: without a network, nobody should wait long for it on every build.
+const OPTIONAL_LIMIT: Duration = Duration::from_secs(60);
 /// The three packages are some 100 MB, with what they need.
 const APT_LIMIT: Duration = Duration::from_secs(600);
 /// Debian's newer compiler (which browsers are built with), its cargo, and the source of the standard library.
@@ -54,7 +56,7 @@ pub(crate) fn find(workspace: &Workspace) -> Result<Found> {
     let forced = std::env::var(OVERRIDE).ok();
     match forced.as_deref() {
         None | Some("") => either(workspace),
-        Some("rustup") => match rustup(workspace, BARE) {
+        Some("rustup") => match rustup(workspace, BARE, RUSTUP_LIMIT) {
             Ok(how) => Ok(active(workspace, &format!("{how}, as {OVERRIDE}=rustup wants it"))),
             Err(why) => bail!("{OVERRIDE}=rustup, but {why}"),
         },
@@ -67,7 +69,7 @@ pub(crate) fn find(workspace: &Workspace) -> Result<Found> {
 }
 
 fn either(workspace: &Workspace) -> Result<Found> {
-    let no_rustup = match rustup(workspace, BARE) {
+    let no_rustup = match rustup(workspace, BARE, RUSTUP_LIMIT) {
         Ok(how) => return Ok(active(workspace, how)),
         Err(why) => why,
     };
@@ -86,7 +88,7 @@ fn active(workspace: &Workspace, how: &str) -> Found {
     eprintln!("WebAssembly compiler: the active toolchain ({how})");
     Found {
         toolchain: Toolchain::Active,
-        wasi: rustup(workspace, WASI).map(drop),
+        wasi: rustup(workspace, WASI, OPTIONAL_LIMIT).map(drop),
     }
 }
 
@@ -146,7 +148,7 @@ fn debian_cargo(workspace: &Workspace, linker: &Path) -> Command {
 }
 
 /// Makes sure that the active toolchain has `target`. How, or why not.
-fn rustup(workspace: &Workspace, target: &str) -> Result<&'static str, String> {
+fn rustup(workspace: &Workspace, target: &str, limit: Duration) -> Result<&'static str, String> {
     let installed = || sysroot(workspace).is_some_and(|root| library(&root, target).is_dir());
     if installed() {
         return Ok("it has the target");
@@ -158,7 +160,7 @@ fn rustup(workspace: &Workspace, target: &str) -> Result<&'static str, String> {
     }
     let mut add = Command::new("rustup");
     add.current_dir(&workspace.root).args(["target", "add", target]);
-    process::run_within(&mut add, RUSTUP_LIMIT).map_err(|error| format!("{error:#}"))?;
+    process::run_within(&mut add, limit).map_err(|error| format!("{error:#}"))?;
     // rustup may have added it to another toolchain than the one whose cargo runs us.
     if installed() {
         Ok("the target was added by rustup")
@@ -229,7 +231,14 @@ fn apt_install(packages: &[&str]) -> Result<(), String> {
         apt(&["update", "-q"])?;
     }
     // They conflict with Debian's older compiler: who works with that must not lose it to us.
-    let install = ["install", "-qq", "-y", "--no-install-recommends", "--no-remove"];
+    let install = [
+        "install",
+        "-qq",
+        "-y",
+        "-o=Dpkg::Use-Pty=0",
+        "--no-install-recommends",
+        "--no-remove",
+    ];
     let install: Vec<&str> = install.iter().chain(packages).copied().collect();
     // A list of packages that is days old names versions that are gone: once more with a new one.
     apt(&install).or_else(|_| apt(&["update", "-q"]).and_then(|()| apt(&install)))
