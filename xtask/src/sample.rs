@@ -25,11 +25,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-    println!(
-        "{FILE}: {} entries, {} KiB",
-        text.lines().count(),
-        text.len().div_ceil(1024)
-    );
+    println!("{FILE}: {} entries, {} KiB", text.lines().count(), text.len().div_ceil(1024));
     Ok(())
 }
 
@@ -60,11 +56,7 @@ mod tests {
         let mut seen = HashSet::new();
         for pair in entries[1..].windows(2) {
             assert_eq!(pair[1]["parentId"], pair[0]["id"]);
-            assert!(
-                pair[1]["timestamp"].as_str() >= pair[0]["timestamp"].as_str(),
-                "{}",
-                pair[1]
-            );
+            assert!(pair[1]["timestamp"].as_str() >= pair[0]["timestamp"].as_str(), "{}", pair[1]);
             assert!(seen.insert(pair[0]["id"].as_str().unwrap().to_owned()), "{}", pair[0]);
         }
     }

@@ -94,20 +94,12 @@ pub(super) fn test_report(dice: &mut Dice, with_race: bool, failures: &[(&str, &
         for test in *tests {
             let ms = dice.between(2_000, 90_000) as f64 / 10_000.0;
             suite_ms += ms;
-            let mark = if failures.iter().any(|(name, _)| name == test) {
-                "✖"
-            } else {
-                "✔"
-            };
+            let mark = if failures.iter().any(|(name, _)| name == test) { "✖" } else { "✔" };
             let _ = writeln!(text, "  {mark} {test} ({ms:.4}ms)");
             if mark == "✔" { passed += 1 } else { failed += 1 }
         }
         total_ms += suite_ms;
-        let mark = if tests.iter().any(|test| failures.iter().any(|(name, _)| name == test)) {
-            "✖"
-        } else {
-            "✔"
-        };
+        let mark = if tests.iter().any(|test| failures.iter().any(|(name, _)| name == test)) { "✖" } else { "✔" };
         let _ = writeln!(text, "{mark} {suite} ({suite_ms:.4}ms)");
     }
     let _ = write!(
@@ -120,12 +112,7 @@ pub(super) fn test_report(dice: &mut Dice, with_race: bool, failures: &[(&str, &
     if !failures.is_empty() {
         text.push_str("\n✖ failing tests:\n");
         for (name, why) in failures {
-            let _ = writeln!(
-                text,
-                "\ntest at test/{}\n✖ {name}\n  {}",
-                place(name),
-                why.replace('\n', "\n  ")
-            );
+            let _ = writeln!(text, "\ntest at test/{}\n✖ {name}\n  {}", place(name), why.replace('\n', "\n  "));
         }
         text.push_str("\nCommand exited with code 1");
     }
@@ -133,18 +120,12 @@ pub(super) fn test_report(dice: &mut Dice, with_race: bool, failures: &[(&str, &
 }
 
 fn place(test: &str) -> &'static str {
-    if test.contains("hours") {
-        "slots.test.ts:31:3"
-    } else {
-        "race.test.ts:24:3"
-    }
+    if test.contains("hours") { "slots.test.ts:31:3" } else { "race.test.ts:24:3" }
 }
 
 /// The log of the kiosks from `start` on, in milliseconds of the day: `lines` requests, and now and then a pair that came at the same time with one key.
 pub(super) fn kiosk_log(dice: &mut Dice, start: u64, lines: u64) -> String {
-    const RIDERS: &[&str] = &[
-        "ana", "rui", "joão", "inês", "tiago", "marta", "sofia", "duarte", "健太", "leonor",
-    ];
+    const RIDERS: &[&str] = &["ana", "rui", "joão", "inês", "tiago", "marta", "sofia", "duarte", "健太", "leonor"];
     const SAILINGS: &[&str] = &["BRL-0715", "BRL-0820", "BRL-0940", "CAC-0705", "CAC-0830", "TRF-0755"];
     let mut text = String::new();
     let mut ms = start;
@@ -201,18 +182,10 @@ impl Load {
 pub(super) fn load_test(dice: &mut Dice, port: u16, seconds: u64, often_busy: bool) -> Load {
     let report =
         format!("load: 64 connections against http://127.0.0.1:{port}, {seconds} s, sailing BRL-0940 (capacity 24)\n");
-    let mut load = Load {
-        report,
-        requests: 0,
-        busy: 0,
-    };
+    let mut load = Load { report, requests: 0, busy: 0 };
     for second in 1..=seconds {
         let requests = dice.between(1_830, 2_460);
-        let busy = if often_busy {
-            dice.between(18, 140)
-        } else {
-            u64::from(second % 7 == 3)
-        };
+        let busy = if often_busy { dice.between(18, 140) } else { u64::from(second % 7 == 3) };
         let booked = if second == 1 { 24 } else { 0 };
         let _ = writeln!(
             load.report,
@@ -226,11 +199,7 @@ pub(super) fn load_test(dice: &mut Dice, port: u16, seconds: u64, often_busy: bo
         load.busy += busy;
     }
     let percent = load.percent_busy();
-    let verdict = if percent > 0.1 {
-        "ALARM: above 0.1 %"
-    } else {
-        "ok: below 0.1 %"
-    };
+    let verdict = if percent > 0.1 { "ALARM: above 0.1 %" } else { "ok: below 0.1 %" };
     let _ = writeln!(
         load.report,
         "total {} requests; 24 booked, capacity 24: no overbooking\n503/E5031: {} ({percent:.3} %)  {verdict}",
@@ -255,8 +224,5 @@ pub(super) fn git_log(dice: &mut Dice) -> String {
         "Publish the client as its own package (#419)",
         "Retire E4003, never to be given again (#411)",
     ];
-    SUBJECTS
-        .iter()
-        .map(|subject| format!("{} {subject}\n", dice.hex(9)))
-        .collect()
+    SUBJECTS.iter().map(|subject| format!("{} {subject}\n", dice.hex(9))).collect()
 }

@@ -33,9 +33,7 @@ impl Dice {
     }
 
     pub(super) fn hex(&mut self, digits: usize) -> String {
-        (0..digits)
-            .map(|_| char::from(b"0123456789abcdef"[(self.next() >> 40) as usize % 16]))
-            .collect()
+        (0..digits).map(|_| char::from(b"0123456789abcdef"[(self.next() >> 40) as usize % 16])).collect()
     }
 
     pub(super) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
@@ -53,12 +51,7 @@ pub(super) struct Call {
 }
 
 pub(super) fn bash(command: &str, result: impl Into<String>) -> Call {
-    Call {
-        name: "bash",
-        arguments: json!({"command": command}),
-        result: result.into(),
-        is_error: false,
-    }
+    Call { name: "bash", arguments: json!({"command": command}), result: result.into(), is_error: false }
 }
 
 impl Call {
@@ -87,10 +80,7 @@ impl Session {
             now: START,
             dice: Dice::new(482),
             said: 0,
-            files: files
-                .iter()
-                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
-                .collect(),
+            files: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
         };
         let [a, b, c, d, e] = [8, 4, 3, 3, 12].map(|digits| session.dice.hex(digits));
         let id = format!("{a}-{b}-4{c}-9{d}-{e}");
@@ -154,48 +144,24 @@ impl Session {
 
     /// Reads a file as it is now.
     pub(super) fn read(&self, path: &str) -> Result<Call> {
-        let text = self
-            .files
-            .get(path)
-            .with_context(|| format!("the story reads {path}, which is not there"))?;
-        Ok(Call {
-            name: "read",
-            arguments: json!({"path": path}),
-            result: text.clone(),
-            is_error: false,
-        })
+        let text = self.files.get(path).with_context(|| format!("the story reads {path}, which is not there"))?;
+        Ok(Call { name: "read", arguments: json!({"path": path}), result: text.clone(), is_error: false })
     }
 
     pub(super) fn write(&mut self, path: &str, text: &str) -> Call {
         self.files.insert(path.to_owned(), text.to_owned());
         let result = format!("Successfully wrote {} bytes to {path}", text.len());
-        Call {
-            name: "write",
-            arguments: json!({"path": path, "content": text}),
-            result,
-            is_error: false,
-        }
+        Call { name: "write", arguments: json!({"path": path, "content": text}), result, is_error: false }
     }
 
     /// Replaces what occurs exactly once.
     pub(super) fn edit(&mut self, path: &str, old: &str, new: &str) -> Result<Call> {
-        let text = self
-            .files
-            .get_mut(path)
-            .with_context(|| format!("the story edits {path}, which is not there"))?;
-        ensure!(
-            text.matches(old).count() == 1,
-            "the story edits what is not once in {path}: {old}"
-        );
+        let text = self.files.get_mut(path).with_context(|| format!("the story edits {path}, which is not there"))?;
+        ensure!(text.matches(old).count() == 1, "the story edits what is not once in {path}: {old}");
         *text = text.replacen(old, new, 1);
         let result = format!("Successfully replaced 1 block in {path}.");
         let arguments = json!({"path": path, "oldText": old, "newText": new});
-        Ok(Call {
-            name: "edit",
-            arguments,
-            result,
-            is_error: false,
-        })
+        Ok(Call { name: "edit", arguments, result, is_error: false })
     }
 
     fn assistant(&mut self, blocks: &[Value], stop: &str) {
@@ -245,9 +211,5 @@ impl Session {
 fn iso(ms: u64) -> String {
     let of_day = ms % DAY;
     let (hours, minutes) = (of_day / 3_600_000, of_day / 60_000 % 60);
-    format!(
-        "2026-03-13T{hours:02}:{minutes:02}:{:02}.{:03}Z",
-        of_day / 1000 % 60,
-        of_day % 1000
-    )
+    format!("2026-03-13T{hours:02}:{minutes:02}:{:02}.{:03}Z", of_day / 1000 % 60, of_day % 1000)
 }
