@@ -86,6 +86,8 @@ impl Compressor for Hostile {
             "every-segment" => Ok(Outcome::Compressed(every_segment(view.len()))),
             "services" => Ok(Outcome::Unchanged(services(host))),
             "echo" => Ok(Outcome::Unchanged(format!("{request:?}"))),
+            "stderr" => Ok(Outcome::Unchanged(chatter())),
+            "surroundings" => Ok(Outcome::Unchanged(surroundings())),
             "read" => Ok(Outcome::Unchanged(read(view))),
             "remember" => Ok(Outcome::Unchanged(format!("call {}", self.calls.get()))),
             _ => Ok(Outcome::Unchanged("nothing to do".to_owned())),
@@ -211,6 +213,32 @@ fn services(host: &Host) -> String {
 fn impure(host: &Host) -> String {
     let model = host.complete(&Prompt::new("you summarise", "summarise", 100));
     format!("{:?} {:?} {model:?}", host.state_set(Scope::Session, "key", b"value"), host.state_delete(Scope::Shared, "k"))
+}
+
+/// Writes more to standard error than a host would keep.
+fn chatter() -> String {
+    use std::io::Write as _;
+    let line = [b'x'; 1 << 10];
+    for _ in 0..256 {
+        if let Err(error) = std::io::stderr().write_all(&line) {
+            return error.to_string();
+        }
+    }
+    "nothing to do".to_owned()
+}
+
+/// What a component that was built for WASI finds around it.
+fn surroundings() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    let file = if std::fs::read_dir("/").is_ok() { "a folder" } else { "no file" };
+    let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!(
+        "{} variables, {} arguments, {file}, epoch +{:?}, random {}",
+        std::env::vars().count(),
+        std::env::args().count(),
+        epoch.unwrap_or_default(),
+        RandomState::new().hash_one(0),
+    )
 }
 
 /// The whole view, as a plugin sees it.
