@@ -304,6 +304,14 @@ mod tests {
     }
 
     #[test]
+    fn code_that_was_compiled_before_is_not_taken() {
+        let engine = Engine::default();
+        let compiled = engine.precompile_component(b"\0asm\x0d\0\x01\0").unwrap();
+        let error = inspect(&compiled).unwrap_err();
+        assert!(error.to_string().contains("machine code that was compiled before (.cwasm)"), "{error}");
+    }
+
+    #[test]
     fn only_the_packages_of_wasi_that_are_served_pass() {
         assert!(check_foreign_import("wasi:cli/stderr@0.2.6").is_ok());
         assert!(check_foreign_import("wasi:http/types@0.2.0").unwrap_err().contains("network"));
