@@ -56,10 +56,10 @@ impl Runtime {
 
     /// What the cache did so far; all 0 without one.
     pub fn cache_use(&self) -> CacheUse {
-        self.inner.cache.as_ref().map_or_else(CacheUse::default, |cache| CacheUse {
-            hits: cache.cache_hits(),
-            misses: cache.cache_misses(),
-        })
+        self.inner
+            .cache
+            .as_ref()
+            .map_or_else(CacheUse::default, |cache| CacheUse { hits: cache.cache_hits(), misses: cache.cache_misses() })
     }
 
     pub(super) fn engine(&self) -> &Engine {

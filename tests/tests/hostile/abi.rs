@@ -22,6 +22,10 @@ pub(crate) fn dummy(world: &str, change: impl Fn(String) -> String) -> Vec<u8> {
 
 /// The same with a package of another name beside the plugin API.
 fn dummy_with_package(world: &str, other: Option<&str>, change: impl Fn(String) -> String) -> Vec<u8> {
+    build(world, other, change, LiftLowerAbi::Sync)
+}
+
+fn build(world: &str, other: Option<&str>, change: impl Fn(String) -> String, abi: LiftLowerAbi) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
     for name in ["types.wit", "host.wit", "hooks.wit"] {
@@ -40,16 +44,15 @@ fn dummy_with_package(world: &str, other: Option<&str>, change: impl Fn(String) 
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(folder.path()).unwrap();
     let world = resolve.select_world(&[package], Some("test")).unwrap();
-    let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
+    let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(abi));
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
     ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
 }
 
 /// Replaces a part of the WIT files; it must be there.
 fn replace(from: &'static str, to: &'static str) -> impl Fn(String) -> String {
-    let files = ["types.wit", "host.wit", "hooks.wit"].map(|name| {
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit").join(name)).unwrap()
-    });
+    let files = ["types.wit", "host.wit", "hooks.wit"]
+        .map(|name| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit").join(name)).unwrap());
     assert!(files.iter().any(|text| text.contains(from)), "{from} is in no WIT file");
     move |text| text.replace(from, to)
 }
@@ -97,7 +100,8 @@ fn a_later_version_of_the_same_line_is_served_as_long_as_it_asks_for_nothing_new
         assert!(matches!(error, LoadError::Describe(_)), "{error}");
 
         let later = |text: String| {
-            text.replace("@0.1.0", "@0.1.7").replace("interface log {", "interface log {\n  metrics: func(name: string);")
+            text.replace("@0.1.0", "@0.1.7")
+                .replace("interface log {", "interface log {\n  metrics: func(name: string);")
         };
         let error = refused(&dummy(STRATEGY, later)).await;
         let LoadError::UnknownFunction { interface, function, .. } = &error else { panic!("{error}") };
@@ -199,11 +203,19 @@ fn an_import_that_no_plugin_is_given_is_refused_with_the_reason() {
 #[test]
 fn an_interface_that_the_api_does_not_have_is_refused() {
     on_both(|| async {
-        let change = |text: String| {
-            text.replace("interface log {", "interface network { connect: func(); }\ninterface log {")
-        };
+        let change =
+            |text: String| text.replace("interface log {", "interface network { connect: func(); }\ninterface log {");
         let world = "world test { import network; export plugin; export compressor; }";
         let error = refused(&dummy(world, change)).await;
         assert!(error.to_string().contains("plugin API 0.1.0 has no interface `network`"), "{error}");
+    });
+}
+
+#[test]
+fn a_component_that_was_built_for_asynchronous_calls_is_told_how_to_build_it() {
+    on_both(|| async {
+        let error = refused(&build(STRATEGY, None, |text| text, LiftLowerAbi::AsyncCallback)).await;
+        assert!(matches!(error, LoadError::Compile { .. }), "{error:?}");
+        assert!(error.to_string().contains("build it for synchronous calls"), "{error}");
     });
 }

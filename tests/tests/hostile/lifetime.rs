@@ -7,7 +7,9 @@ use contextengine::hooks::Outcome;
 use contextengine::plugin::CallError;
 use contextengine::transcript::{Entry, EntryKind};
 
-use crate::fixture::{behaviour, instance, limits, load, on_both, others_still_work, pressure, request, services, view};
+use crate::fixture::{
+    behaviour, instance, limits, load, on_both, others_still_work, pressure, request, services, view,
+};
 
 #[test]
 fn the_memory_of_an_instance_lasts_from_call_to_call() {

@@ -1,10 +1,12 @@
 //! The same guest built for WASI 0.2: it gets an empty world, and its words come through standard error.
 
+use std::time::{Duration, Instant};
+
 use contextengine::hooks::{Hook, Outcome};
 use contextengine::plugin::{CallError, Plugin};
 use contextengine_tests::component_if_built;
 
-use crate::fixture::{behaviour, on_both, request, runtime, services, view};
+use crate::fixture::{behaviour, limits, on_both, request, runtime, services, view};
 
 /// The guest, or a line that says why there is no test.
 fn guest() -> Option<Vec<u8>> {
@@ -39,7 +41,12 @@ fn words_on_standard_error_are_in_the_report() {
     on_both(|| {
         let bytes = bytes.clone();
         async move {
-            for (name, words) in [("panic", "the words of the guest"), ("memory-bomb", "64 MiB"), ("abort", "aborted")] {
+            for (name, words) in [
+                ("panic", "the words of the guest"),
+                ("memory-bomb", "64 MiB"),
+                ("abort", "aborted"),
+                ("exit", "it called exit("),
+            ] {
                 let plugin = Plugin::load(&runtime(), &bytes, behaviour(name, "compress")).await.unwrap();
                 let mut instance = plugin.instance(services()).await.unwrap();
                 let error = instance.compress(&view(), &request()).await.unwrap_err();
@@ -79,6 +86,26 @@ fn the_world_of_wasi_is_empty_and_stands_still() {
             let Outcome::Unchanged(text) = &seen[0] else { panic!("{seen:?}") };
             assert!(text.starts_with("0 variables, 0 arguments, no file, epoch +0ns"), "{text}");
             assert_eq!(seen[0], seen[1], "random numbers differ between instances");
+        }
+    });
+}
+
+#[test]
+fn a_guest_that_sleeps_in_the_host_is_ended_too() {
+    let Some(bytes) = guest() else { return };
+    on_both(|| {
+        let bytes = bytes.clone();
+        async move {
+            let options =
+                behaviour("sleep", "compress").limits(limits(|limits| limits.time = Duration::from_millis(100)));
+            let plugin = Plugin::load(&runtime(), &bytes, options).await.unwrap();
+            let mut instance = plugin.instance(services()).await.unwrap();
+            let start = Instant::now();
+            let error = instance.compress(&view(), &request()).await.unwrap_err();
+            assert!(matches!(error, CallError::TimeLimit { key: "time", .. }), "{error}");
+            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+            let error = instance.compress(&view(), &request()).await.unwrap_err();
+            assert!(matches!(error, CallError::Retired { .. }), "{error}");
         }
     });
 }
