@@ -24,9 +24,7 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[OsString]) -> Result<Exit
 pub(crate) fn bench(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitCode> {
     components::build(workspace)?;
     let mut command = workspace.cargo();
-    command
-        .args(["bench", "--package", BENCHES, "--benches"])
-        .args(passed_on(arguments)?);
+    command.args(["bench", "--package", BENCHES, "--benches"]).args(passed_on(arguments)?);
     Ok(process::exit_code(process::status(&mut command)?))
 }
 
@@ -34,10 +32,7 @@ pub(crate) fn bench(workspace: &Workspace, arguments: &[OsString]) -> Result<Exi
 pub(crate) fn check(workspace: &Workspace, _arguments: &[OsString]) -> Result<ExitCode> {
     let mut steps = vec![
         ("formatting", vec!["fmt", "--all", "--check"]),
-        (
-            "clippy",
-            vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        ),
+        ("clippy", vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     ];
     if has_subcommand(workspace, "deny") {
         steps.push(("dependencies", vec!["deny", "check", "licenses", "bans", "sources"]));
@@ -65,10 +60,7 @@ fn passed_on(arguments: &[OsString]) -> Result<&[OsString]> {
     match arguments {
         [] => Ok(&[]),
         [first, rest @ ..] if first == "--" => Ok(rest),
-        [first, ..] => bail!(
-            "`{0}` is not understood; to pass it on, write `-- {0}`",
-            first.to_string_lossy()
-        ),
+        [first, ..] => bail!("`{0}` is not understood; to pass it on, write `-- {0}`", first.to_string_lossy()),
     }
 }
 
@@ -80,10 +72,7 @@ mod tests {
     #[test]
     fn only_what_follows_two_dashes_is_passed_on() {
         let words = |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(
-            passed_on(&words("-- -p engine -- --nocapture")).unwrap(),
-            words("-p engine -- --nocapture")
-        );
+        assert_eq!(passed_on(&words("-- -p engine -- --nocapture")).unwrap(), words("-p engine -- --nocapture"));
         assert!(passed_on(&words("")).unwrap().is_empty());
         let error = passed_on(&words("--release")).unwrap_err().to_string();
         assert!(error.contains("-- --release"), "{error}");

@@ -31,28 +31,17 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     let all: Vec<&Guest> = workspace.guests.iter().collect();
     for (guest, file) in compile(workspace, &found.toolchain, BARE, &all)? {
         let component = encode(&read(&file)?).with_context(|| {
-            format!(
-                "{} is no component (does {} export a hook with contextengine-sdk?)",
-                file.display(),
-                guest.package
-            )
+            format!("{} is no component (does {} export a hook with contextengine-sdk?)", file.display(), guest.package)
         })?;
         store(workspace, &folder.join(format!("{}.wasm", guest.package)), &component)?;
     }
 
-    let tests: Vec<&Guest> = all
-        .into_iter()
-        .filter(|guest| guest.kind == GuestKind::TestGuest)
-        .collect();
+    let tests: Vec<&Guest> = all.into_iter().filter(|guest| guest.kind == GuestKind::TestGuest).collect();
     let wasi_file = |guest: &Guest| folder.join(format!("{}.wasip2.wasm", guest.package));
     match found.wasi {
         Ok(()) => {
             for (guest, file) in compile(workspace, &Toolchain::Active, WASI, &tests)? {
-                store(
-                    workspace,
-                    &folder.join(format!("{}.wasip2.wasm", guest.package)),
-                    &read(&file)?,
-                )?;
+                store(workspace, &folder.join(format!("{}.wasip2.wasm", guest.package)), &read(&file)?)?;
             }
         }
         Err(why) => {
@@ -64,11 +53,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
         }
     }
     warn_of_packaged_copy(workspace);
-    eprintln!(
-        "components: done in {:.1} s, in {}",
-        start.elapsed().as_secs_f64(),
-        folder.display()
-    );
+    eprintln!("components: done in {:.1} s, in {}", start.elapsed().as_secs_f64(), folder.display());
     Ok(folder)
 }
 
@@ -89,10 +74,7 @@ fn compile<'a>(
     }
     process::run(&mut command)?;
     let output = toolchain.target_dir(workspace).join(target).join(PROFILE);
-    Ok(guests
-        .iter()
-        .map(|guest| (*guest, output.join(format!("{}.wasm", guest.library))))
-        .collect())
+    Ok(guests.iter().map(|guest| (*guest, output.join(format!("{}.wasm", guest.library)))).collect())
 }
 
 /// A core module as a component.
@@ -148,30 +130,17 @@ mod tests {
     #[test]
     fn a_file_is_written_only_when_its_bytes_change() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace {
-            root: folder.path().into(),
-            target: folder.path().into(),
-            guests: Vec::new(),
-        };
+        let workspace = Workspace { root: folder.path().into(), target: folder.path().into(), guests: Vec::new() };
         let file = folder.path().join("a.wasm");
         store(&workspace, &file, EMPTY_MODULE).unwrap();
         let past = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
-        fs::File::options()
-            .write(true)
-            .open(&file)
-            .unwrap()
-            .set_modified(past)
-            .unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(past).unwrap();
 
         store(&workspace, &file, EMPTY_MODULE).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), past);
         store(&workspace, &file, b"new").unwrap();
         assert_ne!(fs::metadata(&file).unwrap().modified().unwrap(), past);
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "a temporary file was left"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file was left");
     }
 }

@@ -18,10 +18,7 @@ const STRATEGY: &str = "regex-anchors";
 /// Builds what is needed and runs `ctxe compact` on the sample; ends with its exit code.
 pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitCode> {
     if let Some(unknown) = arguments.first() {
-        bail!(
-            "`demo` takes no arguments, but was given `{}`",
-            unknown.to_string_lossy()
-        );
+        bail!("`demo` takes no arguments, but was given `{}`", unknown.to_string_lossy());
     }
     let session = workspace.root.join(sample::FILE);
     if !session.is_file() {
@@ -30,10 +27,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitC
     components::build(workspace)?;
     process::run(workspace.cargo().args(["build", "--package", "ctxe", "--bin", "ctxe"]))?;
 
-    let program = workspace
-        .target
-        .join("debug")
-        .join(format!("ctxe{}", std::env::consts::EXE_SUFFIX));
+    let program = workspace.target.join("debug").join(format!("ctxe{}", std::env::consts::EXE_SUFFIX));
     let compacted = workspace.target.join("demo").join("coding-session.compacted.jsonl");
     std::fs::create_dir_all(workspace.target.join("demo"))?;
     let shown = workspace.shown(&compacted).to_string();
@@ -45,17 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitC
     );
     let mut compact = Command::new(&program);
     compact.current_dir(&workspace.root);
-    compact
-        .args([
-            "compact",
-            sample::FILE,
-            "--strategy",
-            STRATEGY,
-            "--window",
-            WINDOW,
-            "--out",
-        ])
-        .arg(&shown);
+    compact.args(["compact", sample::FILE, "--strategy", STRATEGY, "--window", WINDOW, "--out"]).arg(&shown);
     let status = process::status(&mut compact)?;
     if status.success() {
         let ctxe = workspace.shown(&program).to_string();

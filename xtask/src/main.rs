@@ -5,11 +5,7 @@
 //!
 //! Assumes: it is run by cargo, in a checkout. Promises: every command can be repeated, writes only below the
 //! target folder (`sample` apart), says what it decides and why, and ends with the exit code of what it ran.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command-line tool speaks to its terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its terminal")]
 
 mod checks;
 mod components;

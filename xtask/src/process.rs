@@ -18,9 +18,7 @@ fn line(command: &Command) -> String {
 /// Says what is run, runs it, and waits.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     eprintln!("$ {}", line(command));
-    command
-        .status()
-        .with_context(|| format!("cannot start `{}`", line(command)))
+    command.status().with_context(|| format!("cannot start `{}`", line(command)))
 }
 
 /// As [`status`]; anything but success is an error that names the command.
@@ -36,10 +34,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     eprintln!("$ {}  (at most {} s)", line(command), limit.as_secs());
     let start = Instant::now();
-    let mut child = command
-        .stdin(Stdio::null())
-        .spawn()
-        .with_context(|| format!("cannot start `{}`", line(command)))?;
+    let mut child =
+        command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot start `{}`", line(command)))?;
     loop {
         if let Some(status) = child.try_wait()? {
             if status.success() {
@@ -60,9 +56,7 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
 /// Runs quietly and gives what it printed; `None` where it cannot be started or fails.
 pub(crate) fn quiet(command: &mut Command) -> Option<String> {
     let Output { status, stdout, .. } = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    status
-        .success()
-        .then(|| String::from_utf8_lossy(&stdout).trim().to_owned())
+    status.success().then(|| String::from_utf8_lossy(&stdout).trim().to_owned())
 }
 
 /// The exit code to pass on. A program ended by a signal has none: then plain failure.

@@ -24,6 +24,8 @@ pub(crate) const WASI: &str = "wasm32-wasip2";
 const OVERRIDE: &str = "CTXE_WASM_TOOLCHAIN";
 /// A target is some 20 MB.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(300);
+/// [`WASI`] is only for tests: without a network, nobody should wait long for it on every build.
+const OPTIONAL_LIMIT: Duration = Duration::from_secs(60);
 /// The three packages are some 100 MB, with what they need.
 const APT_LIMIT: Duration = Duration::from_secs(600);
 /// Debian's newer compiler (which browsers are built with), its cargo, and the source of the standard library.
@@ -54,7 +56,7 @@ pub(crate) fn find(workspace: &Workspace) -> Result<Found> {
     let forced = std::env::var(OVERRIDE).ok();
     match forced.as_deref() {
         None | Some("") => either(workspace),
-        Some("rustup") => match rustup(workspace, BARE) {
+        Some("rustup") => match rustup(workspace, BARE, RUSTUP_LIMIT) {
             Ok(how) => Ok(active(workspace, &format!("{how}, as {OVERRIDE}=rustup wants it"))),
             Err(why) => bail!("{OVERRIDE}=rustup, but {why}"),
         },
@@ -67,7 +69,7 @@ pub(crate) fn find(workspace: &Workspace) -> Result<Found> {
 }
 
 fn either(workspace: &Workspace) -> Result<Found> {
-    let no_rustup = match rustup(workspace, BARE) {
+    let no_rustup = match rustup(workspace, BARE, RUSTUP_LIMIT) {
         Ok(how) => return Ok(active(workspace, how)),
         Err(why) => why,
     };
@@ -84,19 +86,13 @@ fn either(workspace: &Workspace) -> Result<Found> {
 
 fn active(workspace: &Workspace, how: &str) -> Found {
     eprintln!("WebAssembly compiler: the active toolchain ({how})");
-    Found {
-        toolchain: Toolchain::Active,
-        wasi: rustup(workspace, WASI).map(drop),
-    }
+    Found { toolchain: Toolchain::Active, wasi: rustup(workspace, WASI, OPTIONAL_LIMIT).map(drop) }
 }
 
 fn from_debian(toolchain: Toolchain, why: &str) -> Found {
     let version = process::quiet(Command::new(DEBIAN_RUSTC).arg("--version")).unwrap_or_default();
     eprintln!("WebAssembly compiler: Debian's {version}, with a standard library built from source ({why})");
-    Found {
-        toolchain,
-        wasi: Err("Debian's packages cannot build for it".to_owned()),
-    }
+    Found { toolchain, wasi: Err("Debian's packages cannot build for it".to_owned()) }
 }
 
 impl Toolchain {
@@ -114,9 +110,7 @@ impl Toolchain {
             Self::Active => workspace.cargo(),
             Self::Debian { linker } => debian_cargo(workspace, linker),
         };
-        command
-            .args(["build", "--target", target, "--target-dir"])
-            .arg(self.target_dir(workspace));
+        command.args(["build", "--target", target, "--target-dir"]).arg(self.target_dir(workspace));
         if let Self::Debian { .. } = self {
             // The lock file is what the active cargo made of it; an older one must not rewrite it.
             command.args(["--locked", "-Zbuild-std=std,panic_abort"]);
@@ -129,13 +123,7 @@ fn debian_cargo(workspace: &Workspace, linker: &Path) -> Command {
     let mut command = Command::new(DEBIAN_CARGO);
     command.current_dir(&workspace.root);
     // What `cargo run` and rustup set is about the active toolchain.
-    for variable in [
-        "CARGO",
-        "LD_LIBRARY_PATH",
-        "RUSTC_WRAPPER",
-        "RUSTC_WORKSPACE_WRAPPER",
-        "RUSTUP_TOOLCHAIN",
-    ] {
+    for variable in ["CARGO", "LD_LIBRARY_PATH", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
     command.env("RUSTC", DEBIAN_RUSTC);
@@ -146,51 +134,37 @@ fn debian_cargo(workspace: &Workspace, linker: &Path) -> Command {
 }
 
 /// Makes sure that the active toolchain has `target`. How, or why not.
-fn rustup(workspace: &Workspace, target: &str) -> Result<&'static str, String> {
+fn rustup(workspace: &Workspace, target: &str, limit: Duration) -> Result<&'static str, String> {
     let installed = || sysroot(workspace).is_some_and(|root| library(&root, target).is_dir());
     if installed() {
         return Ok("it has the target");
     }
     if process::quiet(Command::new("rustup").arg("--version")).is_none() {
-        return Err(format!(
-            "the active toolchain lacks {target}, and there is no rustup to add it"
-        ));
+        return Err(format!("the active toolchain lacks {target}, and there is no rustup to add it"));
     }
     let mut add = Command::new("rustup");
     add.current_dir(&workspace.root).args(["target", "add", target]);
-    process::run_within(&mut add, RUSTUP_LIMIT).map_err(|error| format!("{error:#}"))?;
+    process::run_within(&mut add, limit).map_err(|error| format!("{error:#}"))?;
     // rustup may have added it to another toolchain than the one whose cargo runs us.
-    if installed() {
-        Ok("the target was added by rustup")
-    } else {
-        Err("rustup added it elsewhere".to_owned())
-    }
+    if installed() { Ok("the target was added by rustup") } else { Err("rustup added it elsewhere".to_owned()) }
 }
 
 /// Makes sure that Debian's packages and a linker are there. Why not, where they cannot be had.
 fn debian(workspace: &Workspace) -> Result<Toolchain, String> {
-    let missing: Vec<&str> = DEBIAN_PACKAGES
-        .into_iter()
-        .filter(|package| !is_installed(package))
-        .collect();
+    let missing: Vec<&str> = DEBIAN_PACKAGES.into_iter().filter(|package| !is_installed(package)).collect();
     if !missing.is_empty() {
         apt_install(&missing)?;
     }
     for tool in [DEBIAN_CARGO, DEBIAN_RUSTC] {
         if process::quiet(Command::new(tool).arg("--version")).is_none() {
-            return Err(format!(
-                "{tool} does not run though {} are installed",
-                DEBIAN_PACKAGES.join(", ")
-            ));
+            return Err(format!("{tool} does not run though {} are installed", DEBIAN_PACKAGES.join(", ")));
         }
     }
     match linker(workspace) {
         Some(linker) => Ok(Toolchain::Debian { linker }),
-        None => Err(
-            "no linker for WebAssembly: neither rust-lld in the toolchain nor wasm-ld; \
+        None => Err("no linker for WebAssembly: neither rust-lld in the toolchain nor wasm-ld; \
                      apt-get install lld"
-                .to_owned(),
-        ),
+            .to_owned()),
     }
 }
 
@@ -212,11 +186,8 @@ fn apt_install(packages: &[&str]) -> Result<(), String> {
         return Err("there is no apt-get".to_owned());
     }
     let apt = |arguments: &[&str]| {
-        let words: Vec<&str> = prefix
-            .iter()
-            .chain(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
-            .copied()
-            .collect();
+        let words: Vec<&str> =
+            prefix.iter().chain(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]).copied().collect();
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).args(arguments);
         process::run_within(&mut command, APT_LIMIT).map_err(|error| format!("{error:#}"))
@@ -229,7 +200,7 @@ fn apt_install(packages: &[&str]) -> Result<(), String> {
         apt(&["update", "-q"])?;
     }
     // They conflict with Debian's older compiler: who works with that must not lose it to us.
-    let install = ["install", "-qq", "-y", "--no-install-recommends", "--no-remove"];
+    let install = ["install", "-qq", "-y", "-o=Dpkg::Use-Pty=0", "--no-install-recommends", "--no-remove"];
     let install: Vec<&str> = install.iter().chain(packages).copied().collect();
     // A list of packages that is days old names versions that are gone: once more with a new one.
     apt(&install).or_else(|_| apt(&["update", "-q"]).and_then(|()| apt(&install)))
@@ -237,9 +208,8 @@ fn apt_install(packages: &[&str]) -> Result<(), String> {
 
 /// `rust-lld` of the active toolchain, or LLVM's own `wasm-ld`.
 fn linker(workspace: &Workspace) -> Option<PathBuf> {
-    let bundled = sysroot(workspace)
-        .zip(host(workspace))
-        .map(|(root, host)| library(&root, &host).join("bin/rust-lld"));
+    let bundled =
+        sysroot(workspace).zip(host(workspace)).map(|(root, host)| library(&root, &host).join("bin/rust-lld"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).map(|folder| folder.join("wasm-ld"));
     bundled.into_iter().chain(in_path).find(|candidate| candidate.is_file())
@@ -258,10 +228,7 @@ fn sysroot(workspace: &Workspace) -> Option<PathBuf> {
 
 fn host(workspace: &Workspace) -> Option<String> {
     let version = process::quiet(rustc(workspace).arg("-vV"))?;
-    version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .map(str::to_owned)
+    version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
 /// Where a toolchain keeps what belongs to one target.

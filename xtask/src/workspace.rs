@@ -58,9 +58,7 @@ impl Workspace {
     fn from_metadata(metadata: &Value) -> Result<Self> {
         let root = PathBuf::from(string(metadata, "workspace_root")?);
         let target = PathBuf::from(string(metadata, "target_directory")?);
-        let packages = metadata["packages"]
-            .as_array()
-            .context("cargo metadata lists no packages")?;
+        let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
         let mut guests = Vec::new();
         for package in packages {
             guests.extend(Guest::from_package(package, &root)?);
@@ -78,9 +76,7 @@ impl Workspace {
     /// Every command passes the folder, since cargo rebuilds what embeds them when the variable comes or goes.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = cargo();
-        command
-            .current_dir(&self.root)
-            .env("CTXE_COMPONENTS", self.components());
+        command.current_dir(&self.root).env("CTXE_COMPONENTS", self.components());
         command
     }
 
@@ -95,9 +91,7 @@ impl Guest {
     fn from_package(package: &Value, root: &Path) -> Result<Option<Self>> {
         let targets = package["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
         let is_cdylib = |target: &&Value| {
-            target["crate_types"]
-                .as_array()
-                .is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+            target["crate_types"].as_array().is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
         };
         let Some(library) = targets.iter().find(is_cdylib) else {
             return Ok(None);
@@ -105,24 +99,13 @@ impl Guest {
         let name = string(package, "name")?;
         let manifest = Path::new(string(package, "manifest_path")?);
         let folder = manifest.parent().unwrap_or(manifest);
-        let kind = if folder.starts_with(root.join("plugins")) {
-            GuestKind::Plugin
-        } else {
-            GuestKind::TestGuest
-        };
+        let kind = if folder.starts_with(root.join("plugins")) { GuestKind::Plugin } else { GuestKind::TestGuest };
         // The crate that embeds the plugins looks for a component by the name of the plugin's folder.
         if kind == GuestKind::Plugin && folder.file_name().is_none_or(|folder| folder != name) {
-            bail!(
-                "{}: a plugin's folder and package have one name, but the package is `{name}`",
-                manifest.display()
-            );
+            bail!("{}: a plugin's folder and package have one name, but the package is `{name}`", manifest.display());
         }
         let library = string(library, "name")?.replace('-', "_");
-        Ok(Some(Self {
-            package: name.to_owned(),
-            library,
-            kind,
-        }))
+        Ok(Some(Self { package: name.to_owned(), library, kind }))
     }
 }
 
@@ -132,9 +115,7 @@ fn cargo() -> Command {
 }
 
 fn string<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
-    value[key]
-        .as_str()
-        .with_context(|| format!("cargo metadata has no `{key}`"))
+    value[key].as_str().with_context(|| format!("cargo metadata has no `{key}`"))
 }
 
 /// Whether cargo has this subcommand, like `deny`.
@@ -186,9 +167,6 @@ mod tests {
             "packages": [package("tool-prune", "/w/plugins/prune/Cargo.toml", &["cdylib"])],
         });
         let error = Workspace::from_metadata(&metadata).unwrap_err().to_string();
-        assert!(
-            error.contains("plugins/prune") && error.contains("tool-prune"),
-            "{error}"
-        );
+        assert!(error.contains("plugins/prune") && error.contains("tool-prune"), "{error}");
     }
 }
