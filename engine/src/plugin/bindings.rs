@@ -15,7 +15,7 @@
 )]
 
 wasmtime::component::bindgen!({
-    path: "../wit",
+    path: "wit",
     world: "everything",
     imports: {
         "contextengine:plugin/model": async | trappable,

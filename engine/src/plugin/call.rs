@@ -137,25 +137,31 @@ impl Watch {
         if let Some(requested) = state.allowance.denied() {
             return CallError::MemoryLimit { call, limit: state.allowance.limit(), requested };
         }
+        let aborted = trap == Some(&Trap::UnreachableCodeReached);
         let engine = match (trap, error.downcast_ref::<I32Exit>()) {
             (_, Some(exit)) => format!("it called exit({})", exit.0),
             (Some(Trap::UnreachableCodeReached), _) => "it aborted (unreachable)".to_owned(),
             (Some(Trap::StackOverflow), _) => "it ran out of stack; is there an endless recursion?".to_owned(),
             (Some(Trap::MemoryOutOfBounds), _) => {
-                "it reached beyond its memory; in a compiled language that is most often an endless recursion".to_owned()
+                "it reached beyond its memory; in a compiled language that is most often an endless recursion"
+                    .to_owned()
             }
             _ => engine,
         };
-        let message = match state.last_words() {
+        let words = state.last_words();
+        // A stripped component has only numbers, which say less than any words.
+        let backtrace = backtrace(&error, words.is_none());
+        let message = match words {
+            Some(words) if aborted => end_of(&words).to_owned(),
             Some(words) => format!("{}; {engine}", end_of(&words)),
             None => engine,
         };
-        CallError::Trap { call, message, backtrace: backtrace(&error) }
+        CallError::Trap { call, message, backtrace }
     }
 
     /// A call that failed on the host's side.
-    pub(super) fn internal(self, reason: impl ToString) -> CallError {
-        CallError::Internal { call: self.call.name(), reason: reason.to_string() }
+    pub(super) fn internal(self, reason: &wasmtime::Error) -> CallError {
+        CallError::Internal { call: self.call.name(), reason: format!("{reason:#}") }
     }
 }
 
@@ -163,14 +169,20 @@ fn end_of(words: &str) -> &str {
     &words[words.ceil_char_boundary(words.len().saturating_sub(WORDS))..]
 }
 
-/// Names of the innermost functions, as far as the component has them.
-fn backtrace(error: &wasmtime::Error) -> String {
-    let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-    let names = trace.frames().iter().take(FRAMES).map(|frame| match frame.func_name() {
-        Some(name) => name.to_owned(),
-        None => format!("function {}", frame.func_index()),
-    });
-    names.collect::<Vec<_>>().join(", called by ")
+/// The innermost functions, each once however often it calls itself. Where no name is known, their numbers, or
+/// nothing.
+fn backtrace(error: &wasmtime::Error, numbers: bool) -> String {
+    let frames = error.downcast_ref::<WasmBacktrace>().map_or(&[][..], WasmBacktrace::frames);
+    if !numbers && frames.iter().all(|frame| frame.func_name().is_none()) {
+        return String::new();
+    }
+    let mut names: Vec<String> = frames
+        .iter()
+        .map(|frame| frame.func_name().map_or_else(|| format!("function {}", frame.func_index()), str::to_owned))
+        .collect();
+    names.dedup();
+    names.truncate(FRAMES);
+    names.join(", called by ")
 }
 
 /// Lends a view to a plugin for one call.

@@ -197,9 +197,7 @@ fn segment(segment: abi::Segment) -> Segment {
             text: note.text,
             source: note.source,
         }),
-        abi::Segment::Drop(dropped) => {
-            Segment::Drop(Dropped { range: span(dropped.range), reason: dropped.reason })
-        }
+        abi::Segment::Drop(dropped) => Segment::Drop(Dropped { range: span(dropped.range), reason: dropped.reason }),
     }
 }
 

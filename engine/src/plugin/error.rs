@@ -86,8 +86,10 @@ pub enum LoadError {
         exports: Vec<String>,
     },
     /// The component exports no hook, so there is nothing that it could own.
-    #[error("the plugin exports no hook; export at least one of compressor, selector, reducer, branch-summarizer, \
-             observer and toolbox (in Rust: name it in `export!`)")]
+    #[error(
+        "the plugin exports no hook; export at least one of compressor, selector, reducer, branch-summarizer, \
+             observer and toolbox (in Rust: name it in `export!`)"
+    )]
     NoHook,
     /// It wants something that this host does not offer to plugins.
     #[error("the plugin imports `{import}`, which this host does not offer: {reason}")]
@@ -98,8 +100,10 @@ pub enum LoadError {
         reason: String,
     },
     /// An interface that it exports lacks a function.
-    #[error("the plugin's `{interface}` lacks the function `{function}`; its author must build it against the \
-             complete interface, version {host}")]
+    #[error(
+        "the plugin's `{interface}` lacks the function `{function}`; its author must build it against the \
+             complete interface, version {host}"
+    )]
     MissingFunction {
         /// Name of the interface, as exported.
         interface: String,
@@ -109,8 +113,10 @@ pub enum LoadError {
         host: &'static str,
     },
     /// It calls a function that a served interface does not have.
-    #[error("the plugin calls `{function}` of `{interface}`, which this host, serving {host}, does not have. For \
-             users: update this program. For authors: name {host} as the oldest host, or do without the function.")]
+    #[error(
+        "the plugin calls `{function}` of `{interface}`, which this host, serving {host}, does not have. For \
+             users: update this program. For authors: name {host} as the oldest host, or do without the function."
+    )]
     UnknownFunction {
         /// Name of the interface, as imported.
         interface: String,
@@ -120,8 +126,10 @@ pub enum LoadError {
         host: &'static str,
     },
     /// A function or type has another shape than in the plugin API.
-    #[error("the plugin's `{interface}` has another shape than in plugin API {host}: {detail}; its author must build \
-             it against the unchanged WIT files")]
+    #[error(
+        "the plugin's `{interface}` has another shape than in plugin API {host}: {detail}; its author must build \
+             it against the unchanged WIT files"
+    )]
     Signature {
         /// Name of the interface.
         interface: String,
@@ -155,8 +163,11 @@ pub enum LoadError {
         reason: String,
     },
     /// It cannot work without a service that is not granted.
-    #[error("plugin `{plugin}` cannot work without {}; if you trust it with that, add to [plugins.{plugin}]: {}",
-            service_names(missing), grant_line(grants, missing))]
+    #[error(
+        "plugin `{plugin}` cannot work without {}; if you trust it with that, add to [plugins.{plugin}]: {}",
+        service_names(missing),
+        grant_line(grants, missing)
+    )]
     NotGranted {
         /// Id of the plugin.
         plugin: String,
@@ -283,7 +294,7 @@ fn size(bytes: u64) -> String {
     match bytes {
         0..KIB => format!("{bytes} bytes"),
         KIB..MIB => format!("{} KiB", bytes.div_ceil(KIB)),
-        _ if bytes % MIB == 0 => format!("{} MiB", bytes / MIB),
+        _ if bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
         _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
     }
 }
@@ -293,8 +304,8 @@ fn span(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
         0..1_000 => format!("{millis} ms"),
-        _ if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
-        _ if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
+        _ if millis.is_multiple_of(60_000) => format!("{} min", millis / 60_000),
+        _ if millis.is_multiple_of(1_000) => format!("{} s", millis / 1_000),
         _ => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
     }
 }

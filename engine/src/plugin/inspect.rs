@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType, ComponentInstanceTypeId};
 use wasmparser::types::Types;
-use wasmparser::{Encoding, Parser, Payload, ValidPayload, Validator};
+use wasmparser::{Encoding, Parser, Payload, ValidPayload, Validator, WasmFeatures};
 use wasmtime::Engine;
 
 use super::LoadError;
@@ -88,7 +88,8 @@ impl Parsed {
     fn new(bytes: &[u8]) -> Result<Self, LoadError> {
         let malformed = |offset: usize, reason: String| LoadError::Malformed { offset: offset as u64, reason };
         let broken = |error: wasmparser::BinaryReaderError| malformed(error.offset(), error.message().to_owned());
-        let mut validator = Validator::new();
+        // What the engine can run is for the engine to say; here everything that is known can be read.
+        let mut validator = Validator::new_with_features(WasmFeatures::all());
         let (mut imports, mut exports) = (Vec::new(), Vec::new());
         let (mut api_version, mut types) = (None, None);
         let mut depth = 0_u32;
@@ -135,10 +136,7 @@ impl Parsed {
 
 fn functions(types: &Types, instance: ComponentInstanceTypeId) -> BTreeSet<String> {
     let exports = types[instance].exports.iter();
-    exports
-        .filter(|(_, item)| matches!(item.ty, ComponentEntityType::Func(_)))
-        .map(|(name, _)| name.clone())
-        .collect()
+    exports.filter(|(_, item)| matches!(item.ty, ComponentEntityType::Func(_))).map(|(name, _)| name.clone()).collect()
 }
 
 /// Functions of every interface of the plugin API, as the generated bindings have them.
@@ -301,6 +299,14 @@ mod tests {
         assert!(api.imports["types"].contains("[method]view.text-range"));
         assert_eq!(api.imports.len(), 7, "{:?}", api.imports.keys());
         assert_eq!(api.exports.len(), 7, "{:?}", api.exports.keys());
+    }
+
+    #[test]
+    fn code_that_was_compiled_before_is_not_taken() {
+        let engine = Engine::default();
+        let compiled = engine.precompile_component(b"\0asm\x0d\0\x01\0").unwrap();
+        let error = inspect(&compiled).unwrap_err();
+        assert!(error.to_string().contains("machine code that was compiled before (.cwasm)"), "{error}");
     }
 
     #[test]

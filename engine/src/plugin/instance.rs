@@ -30,10 +30,7 @@ pub struct Instance {
 
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Instance")
-            .field("plugin", &self.plugin)
-            .field("cause", &self.cause)
-            .finish_non_exhaustive()
+        f.debug_struct("Instance").field("plugin", &self.plugin).field("cause", &self.cause).finish_non_exhaustive()
     }
 }
 
@@ -51,10 +48,8 @@ impl Instance {
         let id = Arc::from(plugin.description().id.as_str());
         let mut store = call::new_store(plugin.runtime(), HostState::new(id, services, limits));
         let instance = plugin.instantiate(&mut store).await?;
-        let internal = |error: wasmtime::Error| CallError::Internal {
-            call: Call::Start.name(),
-            reason: format!("{error:#}"),
-        };
+        let internal =
+            |error: wasmtime::Error| CallError::Internal { call: Call::Start.name(), reason: format!("{error:#}") };
         let guest = plugin.indices().plugin.load(&mut store, &instance).map_err(internal)?;
         let compressor = plugin.indices().compressor.as_ref();
         let compressor = compressor.map(|indices| indices.load(&mut store, &instance)).transpose().map_err(internal)?;
@@ -95,9 +90,7 @@ impl Instance {
         let mut run = self.begin(Call::Compress, view)?;
         let view = Resource::new_borrow(run.view.rep());
         let answer = run.watch.wait(guest.call_compress(&mut run.store, view, &request)).await;
-        self.finish(run, answer)?
-            .map(convert::outcome)
-            .map_err(|failure| CallError::Failed(convert::failure(failure)))
+        self.finish(run, answer)?.map(convert::outcome).map_err(|failure| CallError::Failed(convert::failure(failure)))
     }
 
     fn compressor(&self) -> Result<compressor::Guest, CallError> {
@@ -115,7 +108,7 @@ impl Instance {
         let watch = Watch::start(&mut store, call, self.plugin.limits());
         match call::lend(&mut store, view) {
             Ok(view) => Ok(Run { store, view, watch }),
-            Err(error) => Err(self.give_up(watch.internal(error))),
+            Err(error) => Err(self.give_up(watch.internal(&error))),
         }
     }
 
@@ -126,7 +119,7 @@ impl Instance {
             Err(broken) => return Err(self.give_up(run.watch.explain(run.store.data(), broken))),
         };
         if let Err(error) = call::take_back(&mut run.store, run.view) {
-            return Err(self.give_up(run.watch.internal(error)));
+            return Err(self.give_up(run.watch.internal(&error)));
         }
         self.store = Some(run.store);
         self.cause = None;

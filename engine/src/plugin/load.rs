@@ -222,9 +222,7 @@ async fn try_out(
     match answer {
         Ok(Ok(())) => Ok(description),
         Ok(Err(reason)) => Err(LoadError::Config { plugin: description.id, reason }),
-        Err(broken) => {
-            Err(LoadError::Configure { plugin: description.id, error: watch.explain(store.data(), broken) })
-        }
+        Err(broken) => Err(LoadError::Configure { plugin: description.id, error: watch.explain(store.data(), broken) }),
     }
 }
 

@@ -56,10 +56,10 @@ impl Runtime {
 
     /// What the cache did so far; all 0 without one.
     pub fn cache_use(&self) -> CacheUse {
-        self.inner.cache.as_ref().map_or_else(CacheUse::default, |cache| CacheUse {
-            hits: cache.cache_hits(),
-            misses: cache.cache_misses(),
-        })
+        self.inner
+            .cache
+            .as_ref()
+            .map_or_else(CacheUse::default, |cache| CacheUse { hits: cache.cache_hits(), misses: cache.cache_misses() })
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -134,4 +134,34 @@ fn start_ticker(engine: &Engine) -> std::io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_clock_runs_as_long_as_the_runtime_and_no_longer() {
+        let runtime = Runtime::builder().build().unwrap();
+        let engine = runtime.engine().weak();
+        drop(runtime);
+        let start = Instant::now();
+        while engine.upgrade().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(10), "something still holds the engine");
+            thread::sleep(TICK);
+        }
+    }
+
+    #[test]
+    fn plugins_and_instances_can_go_from_thread_to_thread() {
+        fn sendable<T: Send>() {}
+        fn shareable<T: Send + Sync>() {}
+        shareable::<Runtime>();
+        shareable::<crate::plugin::Plugin>();
+        sendable::<crate::plugin::Instance>();
+    }
 }

@@ -24,9 +24,8 @@ impl Plugin for Hostile {
     const ID: &'static str = "hostile-guest";
 
     fn describe() -> Description {
-        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Misbehaves as it is told to.").config_schema(
-            r#"{"type":"object","properties":{"behaviour":{"type":"string"},"in":{"type":"string"}}}"#,
-        )
+        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Misbehaves as it is told to.")
+            .config_schema(r#"{"type":"object","properties":{"behaviour":{"type":"string"},"in":{"type":"string"}}}"#)
     }
 
     fn configure(config: &str) -> Result<Self, String> {
@@ -74,10 +73,9 @@ impl Compressor for Hostile {
         match self.behaviour.as_str() {
             "declined" => Err(Failure::Declined("this is not for me".to_owned())),
             "failed" => Err(Failure::Failed("a defect".to_owned())),
-            "unavailable" => Err(Failure::Unavailable(Unavailable {
-                reason: "no model".to_owned(),
-                retry_after_ms: Some(1_500),
-            })),
+            "unavailable" => {
+                Err(Failure::Unavailable(Unavailable { reason: "no model".to_owned(), retry_after_ms: Some(1_500) }))
+            }
             "huge-answer" => Ok(Outcome::Unchanged("x".repeat(HUNDRED_MB))),
             "many-segments" => Ok(keep(vec![Span::new(0, 1); 4_000_000])),
             "reversed-span" => Ok(keep(vec![Span::new(3, 1)])),
@@ -86,6 +84,8 @@ impl Compressor for Hostile {
             "every-segment" => Ok(Outcome::Compressed(every_segment(view.len()))),
             "services" => Ok(Outcome::Unchanged(services(host))),
             "echo" => Ok(Outcome::Unchanged(format!("{request:?}"))),
+            "stderr" => Ok(Outcome::Unchanged(chatter())),
+            "surroundings" => Ok(Outcome::Unchanged(surroundings())),
             "read" => Ok(Outcome::Unchanged(read(view))),
             "remember" => Ok(Outcome::Unchanged(format!("call {}", self.calls.get()))),
             _ => Ok(Outcome::Unchanged("nothing to do".to_owned())),
@@ -111,6 +111,8 @@ fn misbehave(behaviour: &str) {
             nothing.unwrap();
         }
         "abort" => std::process::abort(),
+        "sleep" => std::thread::sleep(std::time::Duration::from_secs(3_600)),
+        "exit" => std::process::exit(3),
         "endless-recursion" => {
             std::hint::black_box(recurse(1));
         }
@@ -210,7 +212,37 @@ fn services(host: &Host) -> String {
 
 fn impure(host: &Host) -> String {
     let model = host.complete(&Prompt::new("you summarise", "summarise", 100));
-    format!("{:?} {:?} {model:?}", host.state_set(Scope::Session, "key", b"value"), host.state_delete(Scope::Shared, "k"))
+    format!(
+        "{:?} {:?} {model:?}",
+        host.state_set(Scope::Session, "key", b"value"),
+        host.state_delete(Scope::Shared, "k")
+    )
+}
+
+/// Writes more to standard error than a host would keep.
+fn chatter() -> String {
+    use std::io::Write as _;
+    let line = [b'x'; 1 << 10];
+    for _ in 0..256 {
+        if let Err(error) = std::io::stderr().write_all(&line) {
+            return error.to_string();
+        }
+    }
+    "nothing to do".to_owned()
+}
+
+/// What a component that was built for WASI finds around it.
+fn surroundings() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    let file = if std::fs::read_dir("/").is_ok() { "a folder" } else { "no file" };
+    let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!(
+        "{} variables, {} arguments, {file}, epoch +{:?}, random {}",
+        std::env::vars().count(),
+        std::env::args().count(),
+        epoch.unwrap_or_default(),
+        RandomState::new().hash_one(0),
+    )
 }
 
 /// The whole view, as a plugin sees it.
