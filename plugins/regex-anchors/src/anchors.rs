@@ -156,7 +156,10 @@ impl Finder {
             .iter()
             .map(|anchor| Ok((anchor.name.clone(), anchor.compile()?, anchor.cap)))
             .collect::<Result<_, regex::Error>>()?;
-        Ok(Self { candidate: Regex::new(CANDIDATE)?, extra })
+        Ok(Self {
+            candidate: Regex::new(CANDIDATE)?,
+            extra,
+        })
     }
 
     /// Adds the names in a text of the entry that the index stands at.
@@ -173,8 +176,12 @@ impl Finder {
         }
         for (kind, pattern, _) in &self.extra {
             for found in pattern.captures_iter(text.as_bytes()) {
-                let Some(name) = found.get(1).or_else(|| found.get(0)) else { continue };
-                let Ok(name) = std::str::from_utf8(name.as_bytes()) else { continue };
+                let Some(name) = found.get(1).or_else(|| found.get(0)) else {
+                    continue;
+                };
+                let Ok(name) = std::str::from_utf8(name.as_bytes()) else {
+                    continue;
+                };
                 if name.len() <= MAX_NAME && is_listable(name) && secrets.mask(name) == name {
                     index.add_extra(kind, name);
                 }
@@ -193,7 +200,11 @@ impl Finder {
             .iter()
             .map(|(name, _, cap)| ranked(name, index.extra.get(name).unwrap_or(&none), *cap));
         let also = std::iter::once(ranked(ALSO, index.extra.get(ALSO).unwrap_or(&none), ALSO_CAP));
-        built_in.chain(extra).chain(also).filter(|list| !list.names.is_empty()).collect()
+        built_in
+            .chain(extra)
+            .chain(also)
+            .filter(|list| !list.names.is_empty())
+            .collect()
     }
 }
 
@@ -204,14 +215,25 @@ fn ranked(kind: &str, names: &HashMap<String, Stat>, cap: usize) -> NameList {
     if order.len() > cap.max(1) * 4 {
         // Only the best are worth sorting by a key that is copied.
         order.select_nth_unstable_by(cap.max(1), |a, b| {
-            (b.1.count, b.1.last).cmp(&(a.1.count, a.1.last)).then_with(|| a.0.cmp(b.0))
+            (b.1.count, b.1.last)
+                .cmp(&(a.1.count, a.1.last))
+                .then_with(|| a.0.cmp(b.0))
         });
         order.truncate(cap.max(1));
     }
     order.sort_by_cached_key(key);
     order.truncate(cap);
-    let names = order.into_iter().map(|(name, stat)| Counted { name: name.clone(), count: stat.count }).collect();
-    NameList { kind: kind.to_owned(), names }
+    let names = order
+        .into_iter()
+        .map(|(name, stat)| Counted {
+            name: name.clone(),
+            count: stat.count,
+        })
+        .collect();
+    NameList {
+        kind: kind.to_owned(),
+        names,
+    }
 }
 
 impl Index {
@@ -264,16 +286,24 @@ impl Index {
 
     /// In how many entries a file was named, as far as this index saw it.
     pub(crate) fn file_mentions(&self, path: &str) -> u32 {
-        self.built_in.get(&Kind::Files).and_then(|names| names.get(path)).map_or(0, |stat| stat.count)
+        self.built_in
+            .get(&Kind::Files)
+            .and_then(|names| names.get(path))
+            .map_or(0, |stat| stat.count)
     }
 
     /// A bare file name that is the end of exactly one longer path is that path.
     pub(crate) fn merge_bare_names(&mut self) {
-        let Some(files) = self.built_in.get_mut(&Kind::Files) else { return };
+        let Some(files) = self.built_in.get_mut(&Kind::Files) else {
+            return;
+        };
         let mut by_name: HashMap<&str, Option<&str>> = HashMap::new();
         for path in files.keys() {
             if let Some((_, name)) = path.rsplit_once('/') {
-                by_name.entry(name).and_modify(|only| *only = None).or_insert(Some(path));
+                by_name
+                    .entry(name)
+                    .and_modify(|only| *only = None)
+                    .or_insert(Some(path));
             }
         }
         let merges: Vec<(String, String)> = files

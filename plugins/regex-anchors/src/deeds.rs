@@ -39,7 +39,15 @@ struct FileUse {
 
 impl Deeds {
     /// A call has its result. `report` is the end of what the tool printed.
-    pub(crate) fn done(&mut self, tool: &str, deed: &Deed, failed: bool, report: &str, words: &Words, secrets: &Secrets) {
+    pub(crate) fn done(
+        &mut self,
+        tool: &str,
+        deed: &Deed,
+        failed: bool,
+        report: &str,
+        words: &Words,
+        secrets: &Secrets,
+    ) {
         self.clock += 1;
         if !failed {
             self.touch(deed);
@@ -53,13 +61,22 @@ impl Deeds {
         if errors.is_empty() && !failed {
             self.resolve(&source);
         }
-        let status = if failed || !errors.is_empty() { Status::Failed } else { Status::Ok };
+        let status = if failed || !errors.is_empty() {
+            Status::Failed
+        } else {
+            Status::Ok
+        };
         if let Some(command) = deed.command.as_ref().filter(|_| !deed.looks_only) {
             self.ran(command, status, 1);
         }
         for line in errors {
             let line = cut(&clean_line(&secrets.mask(&line)), MAX_ERROR);
-            self.error(ErrorLine { resolved: false, count: 1, source: source.clone(), line });
+            self.error(ErrorLine {
+                resolved: false,
+                count: 1,
+                source: source.clone(),
+                line,
+            });
         }
     }
 
@@ -74,7 +91,12 @@ impl Deeds {
     }
 
     fn touch(&mut self, deed: &Deed) {
-        for (path, modified) in deed.read.iter().map(|path| (path, false)).chain(deed.modified.iter().map(|path| (path, true))) {
+        for (path, modified) in deed
+            .read
+            .iter()
+            .map(|path| (path, false))
+            .chain(deed.modified.iter().map(|path| (path, true)))
+        {
             self.file(path, modified, 0);
         }
     }
@@ -86,7 +108,14 @@ impl Deeds {
             file.last = last;
             file.earlier = file.earlier.saturating_add(earlier);
         } else if self.files.len() < MAX_REMEMBERED {
-            self.files.insert(path.to_owned(), FileUse { modified, last, earlier });
+            self.files.insert(
+                path.to_owned(),
+                FileUse {
+                    modified,
+                    last,
+                    earlier,
+                },
+            );
         }
     }
 
@@ -97,7 +126,17 @@ impl Deeds {
             command.count = command.count.saturating_add(count);
             *last = clock;
         } else if self.commands.len() < MAX_REMEMBERED {
-            self.commands.insert(line.to_owned(), (Command { status, count, line: line.to_owned() }, clock));
+            self.commands.insert(
+                line.to_owned(),
+                (
+                    Command {
+                        status,
+                        count,
+                        line: line.to_owned(),
+                    },
+                    clock,
+                ),
+            );
         }
     }
 
@@ -105,7 +144,11 @@ impl Deeds {
         if error.line.is_empty() {
             return;
         }
-        let source = if error.source.is_empty() { "?".to_owned() } else { error.source.clone() };
+        let source = if error.source.is_empty() {
+            "?".to_owned()
+        } else {
+            error.source.clone()
+        };
         let key = (source.clone(), error.line.clone());
         let clock = self.clock;
         if let Some((known, last)) = self.errors.get_mut(&key) {
@@ -113,7 +156,10 @@ impl Deeds {
             known.resolved = error.resolved;
             *last = clock;
         } else if self.errors.len() < MAX_REMEMBERED {
-            self.by_core.entry(core(&source).to_owned()).or_default().push(key.clone());
+            self.by_core
+                .entry(core(&source).to_owned())
+                .or_default()
+                .push(key.clone());
             self.errors.insert(key, (ErrorLine { source, ..error }, clock));
         }
     }
@@ -128,7 +174,13 @@ impl Deeds {
     }
 
     /// Takes over what an earlier summary says.
-    pub(crate) fn take_over(&mut self, modified: Vec<Counted>, read: Vec<Counted>, commands: Vec<Command>, errors: Vec<ErrorLine>) {
+    pub(crate) fn take_over(
+        &mut self,
+        modified: Vec<Counted>,
+        read: Vec<Counted>,
+        commands: Vec<Command>,
+        errors: Vec<ErrorLine>,
+    ) {
         // The lists begin with what matters most; so the last of them is the oldest.
         for (files, is_modified) in [(read, false), (modified, true)] {
             for file in files.into_iter().rev() {
@@ -148,9 +200,16 @@ impl Deeds {
 
     /// Takes over the file lists that a compaction stored beside its summary, whoever wrote it.
     pub(crate) fn take_details(&mut self, details: &str) {
-        let Ok(details) = serde_json::from_str::<serde_json::Value>(details) else { return };
+        let Ok(details) = serde_json::from_str::<serde_json::Value>(details) else {
+            return;
+        };
         for (key, modified) in [("readFiles", false), ("modifiedFiles", true)] {
-            for path in details.get(key).and_then(serde_json::Value::as_array).into_iter().flatten() {
+            for path in details
+                .get(key)
+                .and_then(serde_json::Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 if let Some(path) = path.as_str().filter(|path| !path.is_empty()) {
                     self.file(path, modified, 0);
                 }
@@ -162,7 +221,11 @@ impl Deeds {
     pub(crate) fn files(&self) -> (Vec<String>, Vec<String>) {
         let of = |modified: bool| {
             let files = self.files.iter().filter(|(_, file)| file.modified == modified);
-            files.map(|(path, _)| path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+            files
+                .map(|(path, _)| path.clone())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect()
         };
         (of(false), of(true))
     }
@@ -176,20 +239,32 @@ impl Deeds {
                 .filter(|(path, file)| file.modified == wanted && is_listable(path))
                 .map(|(path, file)| {
                     let count = index.file_mentions(path).saturating_add(file.earlier).max(1);
-                    (Counted { name: path.clone(), count }, file.last)
+                    (
+                        Counted {
+                            name: path.clone(),
+                            count,
+                        },
+                        file.last,
+                    )
                 })
                 .collect();
             files.sort_by(|(a, a_last), (b, b_last)| {
-                (b.count, b_last).cmp(&(a.count, a_last)).then_with(|| a.name.cmp(&b.name))
+                (b.count, b_last)
+                    .cmp(&(a.count, a_last))
+                    .then_with(|| a.name.cmp(&b.name))
             });
             list.extend(files.into_iter().map(|(file, _)| file));
         }
         let mut commands: Vec<(Command, u64)> = self.commands.into_values().collect();
         commands.sort_by(|(a, a_last), (b, b_last)| a_last.cmp(b_last).then_with(|| a.line.cmp(&b.line)));
-        summary.commands.extend(commands.into_iter().map(|(command, _)| command));
+        summary
+            .commands
+            .extend(commands.into_iter().map(|(command, _)| command));
         let mut errors: Vec<(ErrorLine, u64)> = self.errors.into_values().collect();
         errors.sort_by(|(a, a_last), (b, b_last)| {
-            a_last.cmp(b_last).then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
+            a_last
+                .cmp(b_last)
+                .then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
         });
         summary.errors.extend(errors.into_iter().map(|(error, _)| error));
     }

@@ -29,13 +29,21 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         }
         rest.push(line);
     }
-    let mut reader = Reader { summary: Summary::default(), section: None, item: None, rest };
+    let mut reader = Reader {
+        summary: Summary::default(),
+        section: None,
+        item: None,
+        rest,
+    };
     for line in lines {
         reader.line(line);
     }
     reader.end_item();
     let rest = reader.rest.join("\n");
-    Some(Parsed { summary: reader.summary, rest: rest.trim().to_owned() })
+    Some(Parsed {
+        summary: reader.summary,
+        rest: rest.trim().to_owned(),
+    })
 }
 
 struct Reader<'t> {
@@ -66,7 +74,9 @@ impl<'t> Reader<'t> {
     }
 
     fn end_item(&mut self) {
-        let (Some(section), Some(item)) = (self.section, self.item.take()) else { return };
+        let (Some(section), Some(item)) = (self.section, self.item.take()) else {
+            return;
+        };
         let item = item.trim_end_matches('\n');
         if item.is_empty() {
             return;
@@ -121,13 +131,19 @@ fn put(summary: &mut Summary, section: Section, item: &str) -> bool {
 
 fn replaced(item: &str) -> Option<Replaced> {
     let (old, by) = item.strip_prefix("~~")?.split_once("~~ replaced by: ")?;
-    Some(Replaced { old: old.to_owned(), by: by.to_owned() })
+    Some(Replaced {
+        old: old.to_owned(),
+        by: by.to_owned(),
+    })
 }
 
 fn open(item: &str) -> Option<Open> {
     let (word, text) = item.split_once(": ")?;
     let kind = OpenKind::ALL.into_iter().find(|kind| kind.word() == word)?;
-    Some(Open { kind, text: text.to_owned() })
+    Some(Open {
+        kind,
+        text: text.to_owned(),
+    })
 }
 
 /// `word ×3: …` as the word, the number and the rest.
@@ -142,7 +158,11 @@ fn counted_head(item: &str) -> Option<(&str, u32, &str)> {
 fn command(item: &str) -> Option<Command> {
     let (word, count, line) = counted_head(item)?;
     let status = Status::ALL.into_iter().find(|status| status.word() == word)?;
-    Some(Command { status, count, line: line.to_owned() })
+    Some(Command {
+        status,
+        count,
+        line: line.to_owned(),
+    })
 }
 
 fn error(item: &str) -> Option<ErrorLine> {
@@ -153,7 +173,12 @@ fn error(item: &str) -> Option<ErrorLine> {
         _ => return None,
     };
     let (source, line) = tail.split_once(ARROW)?;
-    Some(ErrorLine { resolved, count, source: source.to_owned(), line: line.to_owned() })
+    Some(ErrorLine {
+        resolved,
+        count,
+        source: source.to_owned(),
+        line: line.to_owned(),
+    })
 }
 
 fn name_list(item: &str) -> Option<NameList> {
@@ -161,9 +186,18 @@ fn name_list(item: &str) -> Option<NameList> {
     let names = tail
         .split(", ")
         .map(|name| match name.rsplit_once(" ×") {
-            Some((name, count)) => Some(Counted { name: name.to_owned(), count: count.parse().ok()? }),
-            None => Some(Counted { name: name.to_owned(), count: 1 }),
+            Some((name, count)) => Some(Counted {
+                name: name.to_owned(),
+                count: count.parse().ok()?,
+            }),
+            None => Some(Counted {
+                name: name.to_owned(),
+                count: 1,
+            }),
         })
         .collect::<Option<Vec<_>>>()?;
-    names.iter().all(|name| is_listable(&name.name)).then(|| NameList { kind: kind.to_owned(), names })
+    names.iter().all(|name| is_listable(&name.name)).then(|| NameList {
+        kind: kind.to_owned(),
+        names,
+    })
 }

@@ -216,7 +216,10 @@ pub(crate) fn render(summary: &Summary, required: &[String]) -> String {
     let _ = write!(out, "{MARKER}\n{INTRO}\n");
     for section in Section::ALL {
         if section == Section::Originals {
-            for heading in required.iter().filter(|heading| Section::ALL.iter().all(|s| s.heading() != *heading)) {
+            for heading in required
+                .iter()
+                .filter(|heading| Section::ALL.iter().all(|s| s.heading() != *heading))
+            {
                 let _ = write!(out, "\n## {heading}\n{NOTHING}\n");
             }
         }
@@ -325,7 +328,11 @@ impl Open {
 }
 
 fn times(count: u32) -> String {
-    if count > 1 { format!(" ×{count}") } else { String::new() }
+    if count > 1 {
+        format!(" ×{count}")
+    } else {
+        String::new()
+    }
 }
 
 impl Command {
@@ -393,7 +400,9 @@ fn open_fence(text: &str) -> Option<String> {
     let mut open: Option<(char, usize)> = None;
     for line in text.split('\n') {
         let line = line.trim();
-        let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { continue };
+        let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else {
+            continue;
+        };
         let length = line.chars().take_while(|c| *c == mark).count();
         if length < 3 {
             continue;
