@@ -165,14 +165,21 @@ impl Finder {
     /// Adds the names in a text of the entry that the index stands at.
     pub(crate) fn scan(&self, text: &str, origin: Origin, secrets: &Secrets, index: &mut Index) {
         let mut at = 0;
-        while let Some(found) = self.candidate.find_at(text, at) {
-            let next = shape::name_of(text, found.start(), found.end(), origin, |kind, name| {
-                if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
-                    index.add(kind, name);
+        while at < text.len() {
+            let (end, is_piece) = piece(text, at);
+            while let Some(found) = self.candidate.find_at(&text[..end], at).filter(|_| is_piece) {
+                let next = shape::name_of(text, found.start(), found.end(), origin, |kind, name| {
+                    if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
+                        index.add(kind, name);
+                    }
+                });
+                // The next candidate begins behind this one, or behind the secret that it introduced.
+                at = next.max(found.start() + 1);
+                if at >= end {
+                    break;
                 }
-            });
-            // The next candidate begins behind this one, or behind the secret that it introduced.
-            at = next.max(found.start() + 1);
+            }
+            at = at.max(end);
         }
         for (kind, pattern, _) in &self.extra {
             for found in pattern.captures_iter(text.as_bytes()) {
@@ -206,6 +213,38 @@ impl Finder {
             .filter(|list| !list.names.is_empty())
             .collect()
     }
+}
+
+/// The end of the piece of text that is searched at once, and whether it is searched at all.
+///
+/// A piece ends where no name goes on. Without pieces, a long run that might become a path would be walked through
+/// again for every short name found in it; so the work stays linear. A run of a whole piece without an end is no name.
+fn piece(text: &str, from: usize) -> (usize, bool) {
+    const PIECE: usize = 4096;
+    let bytes = text.as_bytes();
+    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b',' | b';');
+    let Some(window) = bytes.get(from..from + PIECE) else {
+        return (text.len(), true);
+    };
+    if let Some(last) = window.iter().rposition(ends) {
+        return (from + last + 1, true);
+    }
+    // Writing without spaces ends a name at any of its letters.
+    let wide = |b: &u8| !b.is_ascii();
+    let (end, searched) = match window.iter().rposition(wide) {
+        Some(last) => (from + last + 1, true),
+        None => (
+            bytes[from..]
+                .iter()
+                .position(|b| ends(b) || wide(b))
+                .map_or(text.len(), |at| from + at + 1),
+            false,
+        ),
+    };
+    let boundary = (end..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len());
+    (boundary, searched)
 }
 
 /// By how many entries hold it, then by how late, then by spelling: the order never depends on hashing.
@@ -292,31 +331,35 @@ impl Index {
             .map_or(0, |stat| stat.count)
     }
 
-    /// A bare file name that is the end of exactly one longer path is that path.
-    pub(crate) fn merge_bare_names(&mut self) {
+    /// A file name, or a relative path, that is the end of exactly one longer relative path is that path. Absolute paths
+    /// stay beside the relative ones: nobody knows which of them the next command needs.
+    pub(crate) fn merge_short_paths(&mut self) {
         let Some(files) = self.built_in.get_mut(&Kind::Files) else {
             return;
         };
-        let mut by_name: HashMap<&str, Option<&str>> = HashMap::new();
+        let mut by_end: HashMap<&str, Option<&str>> = HashMap::new();
         for path in files.keys() {
-            if let Some((_, name)) = path.rsplit_once('/') {
-                by_name
-                    .entry(name)
-                    .and_modify(|only| *only = None)
-                    .or_insert(Some(path));
+            let absolute = path.starts_with(['/', '~']);
+            let mut rest = path.as_str();
+            while let Some((_, end)) = rest.split_once('/') {
+                if !absolute || !end.contains('/') {
+                    by_end.entry(end).and_modify(|only| *only = None).or_insert(Some(path));
+                }
+                rest = end;
             }
         }
-        let merges: Vec<(String, String)> = files
-            .keys()
-            .filter(|name| !name.contains('/'))
-            .filter_map(|name| Some((name.clone(), (*by_name.get(name.as_str())?)?.to_owned())))
-            .collect();
+        let owner = |name: &String| Some((name.clone(), (*by_end.get(name.as_str())?)?.to_owned()));
+        let mut merges: Vec<(String, String)> = files.keys().filter_map(owner).collect();
+        // The shortest first, so that what was merged moves on with what it was merged into.
+        merges.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
         for (name, path) in merges {
-            let Some(bare) = files.remove(&name) else { continue };
+            let Some(short) = files.remove(&name) else { continue };
             if let Some(stat) = files.get_mut(&path) {
                 // Both may stand in the same entries; the greater count is the one that is sure.
-                stat.count = stat.count.max(bare.count);
-                stat.last = stat.last.max(bare.last);
+                stat.count = stat.count.max(short.count);
+                stat.last = stat.last.max(short.last);
+            } else {
+                files.insert(name, short);
             }
         }
     }

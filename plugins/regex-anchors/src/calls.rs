@@ -207,6 +207,9 @@ fn looks_only(command: &str) -> bool {
         "less", "du", "sort", "sleep", "printf", "env", "date", "nl", "awk", "jq", "true",
     ];
     let code = core(command);
+    if program(command) == "sleep" {
+        return true;
+    }
     // A redirection writes; a chain may do anything.
     let writes = code.contains(" > ") || code.contains(" >> ") || code.contains("<<");
     let chained = code.contains("&&") || code.contains(';');
@@ -243,9 +246,24 @@ fn read_by(command: &str) -> Vec<String> {
         .collect()
 }
 
+/// One line of a command: without the filters behind it and the text of a here-document, which say how it was looked
+/// at and not what was done.
 fn shorten(command: &str) -> String {
-    let line = clean_source(command);
-    cut(&line, MAX_COMMAND)
+    let (script, here) = match command.split_once("<<") {
+        Some((before, _)) => (before, " <<"),
+        None => (command, ""),
+    };
+    let line = clean_source(script);
+    let filters = [
+        " | head", " | tail", " | grep", " | rg ", " | wc", " | less", " | cat", " | sort",
+    ];
+    let end = filters
+        .iter()
+        .filter_map(|filter| line.find(filter))
+        .min()
+        .unwrap_or(line.len());
+    let line = line[..end].trim_end().trim_end_matches("2>&1").trim_end();
+    format!("{}{here}", cut(line, MAX_COMMAND))
 }
 
 /// At most `limit` bytes of a line, with a mark where it was cut.

@@ -15,6 +15,9 @@ const MAX_ERROR: usize = 240;
 /// Error lines taken from one result: the first says what is wrong, and few further ones say more.
 const ERRORS_PER_RESULT: usize = 2;
 
+/// Errors that went away and are shown nevertheless, as their cure may be undone.
+const RESOLVED_SHOWN: usize = 8;
+
 /// Files, commands and errors that are remembered. Far above what a summary shows; bounds memory and details.
 const MAX_REMEMBERED: usize = 5_000;
 
@@ -55,8 +58,8 @@ impl Deeds {
         let source = clean_source(&cut(&source_of(tool, deed), MAX_ERROR));
         let mut errors = Vec::new();
         // A command that only looks prints other people's errors; a filter behind a pipe hides the exit status.
-        if failed || (deed.command.is_some() && !deed.looks_only) {
-            errors = error_lines(report, failed && !deed.looks_only, words);
+        if !deed.looks_only && (failed || deed.command.is_some()) {
+            errors = error_lines(report, failed, words);
         }
         if errors.is_empty() && !failed {
             self.resolve(&source);
@@ -266,6 +269,14 @@ impl Deeds {
                 .cmp(b_last)
                 .then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
         });
+        // What went away matters little: only the newest of it.
+        let resolved = errors.iter().filter(|(error, _)| error.resolved).count();
+        let mut skip = resolved.saturating_sub(RESOLVED_SHOWN);
+        errors.retain(|(error, _)| {
+            let old = error.resolved && skip > 0;
+            skip -= usize::from(old);
+            !old
+        });
         summary.errors.extend(errors.into_iter().map(|(error, _)| error));
     }
 }
@@ -286,7 +297,11 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
     if found.is_empty() && failed {
         // No line says `error`: the last one that says anything but the exit status.
         let last = report.lines().rev().map(str::trim).find(|line| {
-            !line.is_empty() && line.len() <= LONGEST && !line.to_ascii_lowercase().starts_with("command exited with")
+            let lower = line.to_ascii_lowercase();
+            let says = !line.is_empty() && line.len() <= LONGEST;
+            says && !["command exited with", "command aborted", "aborted"]
+                .iter()
+                .any(|end| lower.starts_with(end))
         });
         found.extend(last.map(without_escapes));
     }
@@ -295,6 +310,9 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
 
 /// The line without the escape sequences that colour it.
 fn without_escapes(line: &str) -> String {
+    if !line.contains('\u{1b}') {
+        return line.to_owned();
+    }
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

@@ -110,18 +110,11 @@ impl Fitter {
 
     /// The summary in at most about `whole` tokens.
     pub(crate) fn fit(&self, whole: u32, host: &Host) -> Summary {
-        let wants: Vec<u32> = self
-            .parts
-            .iter()
-            .zip(&self.budgets)
-            .map(|(items, budget)| {
-                items
-                    .iter()
-                    .map(|item| item.tokens)
-                    .fold(0, u32::saturating_add)
-                    .min(*budget)
-            })
-            .collect();
+        let mut wants = [0; PARTS.len()];
+        for ((want, items), budget) in wants.iter_mut().zip(&self.parts).zip(&self.budgets) {
+            let cost = items.iter().map(|item| item.tokens).fold(0, u32::saturating_add);
+            *want = cost.min(*budget);
+        }
         let grants = allocate(&wants, whole);
         let mut summary = Summary {
             entries: self.full.entries,
@@ -342,21 +335,32 @@ fn shortened(text: &str, tokens: u32, host: &Host) -> Option<String> {
     Some(clean_block(&head_and_tail(text, None, text.len(), bytes)))
 }
 
-/// Shares `whole` among the parts: each gets what it wants if that fits; else they give way in order, first down to a
-/// quarter, then to nothing.
-fn allocate(wants: &[u32], whole: u32) -> Vec<u32> {
-    let mut grants = wants.to_vec();
+/// Shares `whole` among the parts: each gets what it wants if that fits. Else they give way in steps: what is not the
+/// user's down to a quarter, the messages down to a quarter, then in order down to nothing, rules and goal last.
+fn allocate(wants: &[u32; PARTS.len()], whole: u32) -> [u32; PARTS.len()] {
+    /// A part that wants no more than this gives all of it or nothing: a quarter would hold no item.
+    const SMALL: u32 = 80;
+    let users = |part: Part| matches!(part, Part::Messages | Part::Constraints | Part::Goal);
+    let steps: [(&dyn Fn(Part) -> bool, bool); 4] = [
+        (&|part| !users(part), false),
+        (&|part| part == Part::Messages, false),
+        (&|part| !users(part), true),
+        (&users, true),
+    ];
+    let mut grants = *wants;
     let mut sum: u64 = grants.iter().map(|grant| u64::from(*grant)).sum();
     let whole = u64::from(whole);
-    for share in [4_u32, 0] {
-        for (grant, want) in grants.iter_mut().zip(wants) {
+    for (gives, all) in steps {
+        for ((grant, want), part) in grants.iter_mut().zip(wants).zip(PARTS) {
             if sum <= whole {
                 return grants;
             }
-            let least = want.checked_div(share).unwrap_or(0);
-            let give = u64::from(grant.saturating_sub(least)).min(sum - whole);
-            *grant -= u32::try_from(give).unwrap_or(*grant);
-            sum -= give;
+            if gives(part) {
+                let least = if all { 0 } else { (want / 4).max((*want).min(SMALL)) };
+                let give = u64::from(grant.saturating_sub(least)).min(sum - whole);
+                *grant -= u32::try_from(give).unwrap_or(*grant);
+                sum -= give;
+            }
         }
     }
     grants
@@ -366,13 +370,37 @@ fn allocate(wants: &[u32], whole: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    fn wants(of: &[(Part, u32)]) -> [u32; PARTS.len()] {
+        PARTS.map(|part| of.iter().find(|(other, _)| *other == part).map_or(0, |(_, want)| *want))
+    }
+
     #[test]
     fn parts_give_way_in_order_and_never_exceed_the_whole() {
-        assert_eq!(allocate(&[100, 100, 100], 300), [100, 100, 100]);
-        assert_eq!(allocate(&[100, 100, 100], 240), [40, 100, 100]);
-        assert_eq!(allocate(&[100, 100, 100], 150), [25, 25, 100]);
-        assert_eq!(allocate(&[100, 100, 100], 60), [10, 25, 25]);
-        assert_eq!(allocate(&[100, 100, 100], 30), [0, 5, 25]);
-        assert_eq!(allocate(&[100, 100, 100], 0), [0, 0, 0]);
+        let full = [
+            (Part::Anchors, 2000),
+            (Part::Open, 400),
+            (Part::Messages, 4000),
+            (Part::Constraints, 1000),
+        ];
+        for (whole, left) in [
+            (9000, [2000, 400, 4000, 1000]),
+            (7000, [1600, 400, 4000, 1000]),
+            (5000, [500, 100, 3400, 1000]),
+            (2500, [400, 100, 1000, 1000]),
+            (1500, [0, 0, 500, 1000]),
+            (600, [0, 0, 0, 600]),
+            (0, [0, 0, 0, 0]),
+        ] {
+            let parts = [Part::Anchors, Part::Open, Part::Messages, Part::Constraints];
+            let expected: Vec<(Part, u32)> = parts.into_iter().zip(left).collect();
+            assert_eq!(allocate(&wants(&full), whole), wants(&expected), "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_small_part_is_not_cut_to_a_quarter() {
+        let full = [(Part::Anchors, 2000), (Part::Open, 60), (Part::Goal, 20)];
+        let left = [(Part::Anchors, 720), (Part::Open, 60), (Part::Goal, 20)];
+        assert_eq!(allocate(&wants(&full), 800), wants(&left));
     }
 }

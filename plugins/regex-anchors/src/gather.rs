@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::deeds::Deeds;
 use crate::parse::{Parsed, parse};
 use crate::secrets::Secrets;
-use crate::summary::{Open, OpenKind, Replaced, Summary, clean_block, clean_line};
+use crate::summary::{Open, OpenKind, Replaced, Summary, clean_block, clean_line, clean_struck};
 use crate::supersede::{Rules, Statement};
 use crate::words::{self, Words};
 
@@ -66,8 +66,8 @@ pub(crate) struct Gather<'a> {
     todos: Vec<String>,
     /// The newest question of the assistant that no message of the user followed.
     question: Option<String>,
-    /// The newest request, whether an empty answer followed, as in a turn that was broken off.
-    request: Option<(String, bool)>,
+    /// Requests that were folded and that no answer with content followed yet.
+    unanswered: Vec<String>,
     pending: Vec<(String, String, Deed)>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Gather<'a> {
             tasks: None,
             todos: Vec::new(),
             question: None,
-            request: None,
+            unanswered: Vec::new(),
             pending: Vec::new(),
         }
     }
@@ -163,8 +163,7 @@ impl<'a> Gather<'a> {
             EntryKind::User => {
                 let text = self.view.text(at, Some(self.config.scan_head_bytes));
                 let text = self.tools.secrets.mask(&text).into_owned();
-                self.turn_begins();
-                self.request = None;
+                self.question = None;
                 self.hear(&text, false);
             }
             EntryKind::Assistant if info.bytes > 0 => self.answered(),
@@ -190,7 +189,7 @@ impl<'a> Gather<'a> {
     fn user(&mut self, at: Position, info: &EntryInfo, text: &str) {
         let tail = self.tail(at, info);
         let said = without_synthetic(text);
-        self.turn_begins();
+        self.question = None;
         self.scan(
             &said,
             Origin {
@@ -224,7 +223,7 @@ impl<'a> Gather<'a> {
         if message.is_empty() {
             return;
         }
-        self.request = Some((cut(&clean_line(&message), MAX_LINE), false));
+        self.unanswered.push(cut(&clean_line(&message), MAX_LINE));
         if self.summary.goal.is_none() && self.config.budgets.goal > 0 {
             let limit = self.config.budgets.goal as usize * 4;
             self.summary.goal = Some(clean_block(&head_and_tail(&message, None, message.len(), limit)));
@@ -243,25 +242,14 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn turn_begins(&mut self) {
-        self.question = None;
-        if let Some((text, true)) = self.request.take() {
-            self.summary.open.push(Open {
-                kind: OpenKind::Request,
-                text,
-            });
-        }
-    }
-
+    /// Something with content was answered: the model saw every request before it. Requests that an earlier summary
+    /// left open are answered too.
     fn answered(&mut self) {
-        self.request = None;
+        self.unanswered.clear();
     }
 
     fn assistant(&mut self, text: &str) {
         if text.trim().is_empty() {
-            if let Some((_, broken_off)) = &mut self.request {
-                *broken_off = true;
-            }
             return;
         }
         self.answered();
@@ -313,7 +301,7 @@ impl<'a> Gather<'a> {
         self.deeds.no_result(std::mem::take(&mut self.pending));
         for block in self.view.blocks(at) {
             match block {
-                Block::Text(text) => self.assistant(&text),
+                Block::Text(text) => self.assistant(floor(&text, self.config.scan_head_bytes as usize)),
                 Block::ToolCall(call) => {
                     let mut deed = deed(&call.name, &call.arguments);
                     let words = std::mem::take(&mut deed.words);
@@ -433,7 +421,7 @@ impl<'a> Gather<'a> {
         }
         for open in old.open {
             match open.kind {
-                OpenKind::Request => new.open.push(open),
+                OpenKind::Request => self.unanswered.push(open.text),
                 OpenKind::Question => self.question = Some(open.text),
                 OpenKind::Todo => self.todos.push(open.text),
             }
@@ -468,10 +456,15 @@ impl<'a> Gather<'a> {
         let replaced = self.rules.replaced.into_iter();
         summary.replaced = replaced
             .map(|(old, by)| Replaced {
-                old: old.replace("~~", "~"),
+                old: clean_struck(&old),
                 by,
             })
             .collect();
+        let requests = self.unanswered.into_iter();
+        summary.open.extend(requests.map(|text| Open {
+            kind: OpenKind::Request,
+            text,
+        }));
         if let Some(text) = self.question {
             summary.open.push(Open {
                 kind: OpenKind::Question,
@@ -488,12 +481,13 @@ impl<'a> Gather<'a> {
             }
         }
         keep_last_of_equal(&mut summary.decisions, |text| text.as_str());
+        keep_firm(&mut summary.decisions, &self.tools.words);
         keep_last_of_equal(&mut summary.focus_notes, |text| text.as_str());
         keep_last_of_equal(&mut summary.open, |open| open.text.as_str());
         let before = summary.messages.len();
         keep_last_of_equal(&mut summary.messages, |text| text.as_str());
         summary.messages_left_out += (before - summary.messages.len()) as u64;
-        self.index.merge_bare_names();
+        self.index.merge_short_paths();
         let (read_files, modified_files) = self.deeds.files();
         self.deeds.into_summary(&self.index, &mut summary);
         summary.anchors = self.tools.finder.lists(&self.index);
@@ -523,6 +517,22 @@ fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
         let keep = last.get(&text(item).to_lowercase()) == Some(&at);
         at += 1;
         keep
+    });
+}
+
+/// Of sentences that only may decide something, the newest few.
+fn keep_firm(decisions: &mut Vec<String>, words: &Words) {
+    const WEAK_SHOWN: usize = 10;
+    let weak = |text: &String| words.decision(text) < 2;
+    let mut skip = decisions
+        .iter()
+        .filter(|text| weak(text))
+        .count()
+        .saturating_sub(WEAK_SHOWN);
+    decisions.retain(|text| {
+        let old = skip > 0 && weak(text);
+        skip -= usize::from(old);
+        !old
     });
 }
 

@@ -264,6 +264,9 @@ fn url(candidate: &str) -> Option<&str> {
     let signed = ["token=", "key=", "signature=", "sig=", "secret=", "password="]
         .iter()
         .any(|word| rest.to_ascii_lowercase().contains(word));
+    if ["example.com", "example.org", "www.w3.org", "json-schema.org"].contains(&host) {
+        return None;
+    }
     let real = (host.contains('.') || host.starts_with("localhost") || scheme != "http") && host.len() >= 3;
     // Templates such as `https://${host}/` and `http://{}:{}` are not addresses.
     (real && !password && !signed && !candidate.contains(['{', '$', '%']) && !rest.contains("...")).then_some(candidate)
@@ -327,10 +330,23 @@ fn env_name(candidate: &str) -> Option<&str> {
         Some(name) => name,
         None => candidate.strip_suffix('=')?,
     };
+    const EVERYWHERE: [&str; 11] = [
+        "HOME",
+        "PATH",
+        "PWD",
+        "USER",
+        "SHELL",
+        "LANG",
+        "TMPDIR",
+        "USERPROFILE",
+        "JSON",
+        "EOF",
+        "TERM",
+    ];
     let upper = name
         .bytes()
         .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-    (upper && name.len() >= 3).then_some(name)
+    (upper && name.len() >= 3 && !EVERYWHERE.contains(&name)).then_some(name)
 }
 
 /// Candidates that carry the word that makes them what they are: ports, ids, HTTP status.
@@ -487,6 +503,10 @@ fn version(candidate: &str) -> Option<&str> {
         .iter()
         .all(|part| !part.is_empty() && part.len() <= 5 && part.bytes().all(|b| b.is_ascii_digit()));
     if !(3..=4).contains(&parts.len()) || !digits {
+        return None;
+    }
+    // `01.48.00` is a time of day: versions have no leading zeros.
+    if parts.iter().any(|part| part.len() > 1 && part.starts_with('0')) {
         return None;
     }
     let value = |at: usize| parts.get(at).and_then(|part| part.parse::<u32>().ok()).unwrap_or(0);

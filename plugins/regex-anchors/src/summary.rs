@@ -392,7 +392,18 @@ pub(crate) fn clean_line(text: &str) -> String {
 
 /// A line that can stand before [`ARROW`].
 pub(crate) fn clean_source(text: &str) -> String {
-    clean_line(text).replace(ARROW, " -> ")
+    clean_line(text).replace(ARROW.trim(), "->")
+}
+
+/// A line that can stand between `~~` and `~~`.
+pub(crate) fn clean_struck(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '~' || !clean.ends_with('~') {
+            clean.push(c);
+        }
+    }
+    clean
 }
 
 /// The fence that would close the code block that the text leaves open.

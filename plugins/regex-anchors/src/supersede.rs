@@ -37,7 +37,6 @@ const CHANGE: &[&str] = &[
     "not anymore",
     "anymore",
     "any more",
-    "change",
     "scratch that",
     "correction",
     "rather",
@@ -155,10 +154,9 @@ const STOP: &[&str] = &[
     "always", "only", "must", "should", "have", "has", "are", "was", "will", "can", "may", "now", "actually",
     "instead", "please", "make", "sure", "it's", "its", "from", "into", "than", "then", "but", "all", "any", "our",
     "your", "just", "also", "need", "want", "let", "let's", "lets", "more", "longer", "anymore", "rather", "prefer",
-    "without", "about", "what", "said", "forget", "change", "switch", "keep", "set", "put", "it", "to", "of", "in",
-    "on", "at", "is", "be", "do", "no", "we", "an", "as", "or", "if", "so", "by", "me", "my", "ok", "okay", "free",
-    "feel", "allowed", "touch", "avoid", "stop", "ignore", "drop", "mind", "second", "thought", "going", "forward",
-    "i", "a",
+    "without", "about", "what", "said", "forget", "switch", "keep", "set", "put", "it", "to", "of", "in", "on", "at",
+    "is", "be", "do", "no", "we", "an", "as", "or", "if", "so", "by", "me", "my", "ok", "okay", "free", "feel",
+    "allowed", "touch", "avoid", "stop", "ignore", "drop", "mind", "second", "thought", "going", "forward", "i", "a",
 ];
 
 impl Statement {
@@ -217,7 +215,12 @@ fn stem(word: &str) -> String {
 pub(crate) fn may_replace(text: &str) -> bool {
     let lower = text.to_lowercase();
     !text.ends_with(['?', '？'])
-        && (has_any(&lower, CHANGE) || has_any(&lower, PERMISSION) || has_any(&lower, FORGET) || swap(&lower).is_some())
+        && (changes(&lower) || has_any(&lower, PERMISSION) || has_any(&lower, FORGET) || swap(&lower).is_some())
+}
+
+/// `change the port to 9090` replaces; `change the parser` is work.
+fn changes(lower: &str) -> bool {
+    has_any(lower, CHANGE) || has(lower, "change") && has(lower, "to") && lower.bytes().any(|b| b.is_ascii_digit())
 }
 
 fn has_any(text: &str, words: &[&str]) -> bool {
@@ -299,7 +302,7 @@ pub(crate) fn replaces(new: &Statement, old: &Statement, latest_value: bool) -> 
     {
         return true;
     }
-    if !has_any(&new_lower, CHANGE) || has_any(&new_lower, ADDITION) {
+    if !changes(&new_lower) || has_any(&new_lower, ADDITION) {
         return false;
     }
     let ends = has_any(

@@ -38,7 +38,7 @@ const CONSTRAINT: &[&str] = &[
     r"\bremember (?:to|that)\b",
     r"(?:^|[,;] )no [a-z]",
     // German
-    r"\b(?:muss|musst|m\x{fc}ssen|darf|d\x{fc}rfen|soll|sollen) ",
+    r"\b(?:muss|musst|m\x{fc}ssen|darf|darfst|d\x{fc}rfen|soll|sollst|sollen) ",
     r"\b(?:niemals|immer|keinesfalls|ausschlie\x{df}lich|bevorzug|vermeide|stattdessen|unbedingt)",
     r"\bbitte (?:kein|nicht|nur)|^(?:kein|nicht|nur|nie)|\bohne\b|\bstell(?:e|t)? sicher|\b(?:verwende|benutze|nutze|nimm)\b",
     // French
@@ -88,7 +88,8 @@ const DECISION_WEAK: &[&str] = &[
 /// Lines of output that report an error.
 const ERROR_LINE: &[&str] = &[
     r"\b[A-Za-z]*(?:Error|Exception)\b ?(?:\[[\w]+\])?(?::|\()",
-    r"^\W{0,3}(?:npm (?:ERR!|error)|error|fatal|panic|failed|failure|fail)\b[^a-z]{0,3}[:\[ ]",
+    r"^npm (?:ERR!|error) (?:code|Missing|404)",
+    r"^\W{0,3}(?:error|fatal|panic|failed|failure|fail)\b[^a-z]{0,3}[:\[ ]",
     r"\berror(?:\[E\d{4}\]| TS\d+|:)",
     r"\bpanicked at\b|^Traceback \(most|\bSegmentation fault\b|\bcommand not found\b|\bpermission denied\b",
     r"\bno such file or directory\b|\bcannot find\b|\bcould not (?:find|resolve|compile|connect)\b|\bunable to\b",
@@ -151,7 +152,9 @@ impl Words {
 
     /// How firmly the assistant's sentence decides: 2, 1, or 0 for not at all.
     pub(crate) fn decision(&self, sentence: &str) -> u8 {
-        if sentence.ends_with(['?', '？', ':']) {
+        // `The problem is clear.` decides nothing.
+        const SAYS_SOMETHING: usize = 32;
+        if sentence.ends_with(['?', '？', ':']) || sentence.len() < SAYS_SOMETHING && sentence.is_ascii() {
             0
         } else if self.decision_strong.is_match(sentence.as_bytes()) {
             2
