@@ -27,8 +27,44 @@
 mod host;
 mod view;
 
+use crate::types::{CompressRequest, Pressure, Trigger};
+use crate::view::View;
+
 pub use host::TestHost;
 pub use view::MemoryView;
+
+/// The pressure of a view in a window of so many tokens, with nothing held back, as a person who asks for a compaction
+/// would cause it. Change the fields that a test is about.
+pub fn pressure(view: &dyn View, window: u32) -> Pressure {
+    let tokens = view
+        .all()
+        .iter()
+        .fold(0, |sum: u32, entry| sum.saturating_add(entry.tokens));
+    Pressure {
+        trigger: Trigger::Manual,
+        window,
+        reserve: 0,
+        overhead: 0,
+        budget: window,
+        entries: tokens,
+        measured: None,
+        cache: None,
+        now: 0.0,
+        extras: Vec::new(),
+    }
+}
+
+/// A request to compress a view to `target` tokens, in a window of so many. Change the fields that a test is about.
+pub fn request(view: &dyn View, target: u32) -> CompressRequest {
+    CompressRequest {
+        pressure: pressure(view, target),
+        target,
+        focus: None,
+        memory: Vec::new(),
+        corrections: Vec::new(),
+        extras: Vec::new(),
+    }
+}
 
 /// Tokens of a text by the rule of thumb that four bytes are a token, rounded up.
 pub fn quarter_of_bytes(text: &str) -> u32 {
@@ -39,3 +75,6 @@ pub fn quarter_of_bytes(text: &str) -> u32 {
 fn limited(text: &str, limit: Option<u32>) -> &str {
     limit.map_or(text, |limit| crate::budget::head_bytes(text, limit as usize))
 }
+
+#[cfg(test)]
+mod tests;
