@@ -4,14 +4,12 @@
 //! a candidate is, or that it is noise. A name counts once per entry, so that a log that repeats a line a thousand
 //! times does not outrank what is talked about. Names are never cut: one that is too long is not listed.
 
-use std::collections::HashMap;
-
 use regex::{Regex, bytes};
 
 use crate::config::AnchorPattern;
 use crate::secrets::Secrets;
 use crate::shape;
-use crate::summary::{Counted, NameList, is_listable};
+use crate::summary::{Counted, Map, NameList, is_listable};
 
 /// What a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,8 +142,8 @@ struct Stat {
 /// The names that were found, with how often and when last.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    built_in: HashMap<Kind, HashMap<String, Stat>>,
-    extra: HashMap<String, HashMap<String, Stat>>,
+    built_in: Map<Kind, Map<String, Stat>>,
+    extra: Map<String, Map<String, Stat>>,
     clock: u64,
 }
 
@@ -198,7 +196,7 @@ impl Finder {
 
     /// The names to list, by kind, each most important first, within the caps.
     pub(crate) fn lists(&self, index: &Index) -> Vec<NameList> {
-        let none = HashMap::new();
+        let none = Map::default();
         let built_in = Kind::ALL
             .into_iter()
             .map(|kind| ranked(kind.name(), index.built_in.get(&kind).unwrap_or(&none), kind.cap()));
@@ -248,7 +246,7 @@ fn piece(text: &str, from: usize) -> (usize, bool) {
 }
 
 /// By how many entries hold it, then by how late, then by spelling: the order never depends on hashing.
-fn ranked(kind: &str, names: &HashMap<String, Stat>, cap: usize) -> NameList {
+fn ranked(kind: &str, names: &Map<String, Stat>, cap: usize) -> NameList {
     let mut order: Vec<(&String, &Stat)> = names.iter().collect();
     let key = |(name, stat): &(&String, &Stat)| (std::cmp::Reverse((stat.count, stat.last)), (*name).clone());
     if order.len() > cap.max(1) * 4 {
@@ -337,7 +335,7 @@ impl Index {
         let Some(files) = self.built_in.get_mut(&Kind::Files) else {
             return;
         };
-        let mut by_end: HashMap<&str, Option<&str>> = HashMap::new();
+        let mut by_end: Map<&str, Option<&str>> = Map::default();
         for path in files.keys() {
             let absolute = path.starts_with(['/', '~']);
             let mut rest = path.as_str();
@@ -365,7 +363,7 @@ impl Index {
     }
 }
 
-fn bump(names: &mut HashMap<String, Stat>, name: &str, clock: u64) {
+fn bump(names: &mut Map<String, Stat>, name: &str, clock: u64) {
     if let Some(stat) = names.get_mut(name) {
         if stat.last != clock {
             stat.count = stat.count.saturating_add(1);

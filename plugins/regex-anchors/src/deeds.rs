@@ -1,12 +1,12 @@
 //! What was done: files, commands with their outcome, errors and whether they went away.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::anchors::Index;
 use crate::calls::{Deed, core, cut};
 use crate::gather::source_of;
 use crate::secrets::Secrets;
-use crate::summary::{Command, Counted, ErrorLine, Status, Summary, clean_line, clean_source, is_listable};
+use crate::summary::{Command, Counted, ErrorLine, Map, Status, Summary, clean_line, clean_source, is_listable};
 use crate::words::Words;
 
 /// The longest error line that is carried, in bytes.
@@ -24,11 +24,11 @@ const MAX_REMEMBERED: usize = 5_000;
 /// Files, commands and errors of a session, in the order of their last use.
 #[derive(Debug, Default)]
 pub(crate) struct Deeds {
-    files: HashMap<String, FileUse>,
-    commands: HashMap<String, (Command, u64)>,
-    errors: HashMap<(String, String), (ErrorLine, u64)>,
+    files: Map<String, FileUse>,
+    commands: Map<String, (Command, u64)>,
+    errors: Map<(String, String), (ErrorLine, u64)>,
     /// Errors by what would resolve them.
-    by_core: HashMap<String, Vec<(String, String)>>,
+    by_core: Map<String, Vec<(String, String)>>,
     clock: u64,
 }
 

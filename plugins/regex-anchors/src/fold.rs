@@ -4,8 +4,6 @@
 //! user, and the recent end of the session; the rest is folded into one summary. If the session has little to fold,
 //! or the summary would save too little, the answer is that nothing was done and why, with the figures.
 
-use std::collections::HashSet;
-
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
 use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Marks, Outcome, Position, View};
@@ -15,7 +13,7 @@ use crate::config::Config;
 use crate::corrections::Corrections;
 use crate::fit::Fitter;
 use crate::gather::{Gather, Gathered, Tools, focus_words};
-use crate::summary::{MARKER, Section, Summary, render};
+use crate::summary::{MARKER, Section, Set, Summary, render};
 
 /// What the fixed lines and the headings of a summary take, in tokens, measured with o200k_base.
 const FRAME: u32 = 220;
@@ -96,7 +94,7 @@ pub(crate) fn compress(
 /// Which groups are kept.
 fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Corrections) -> Cut {
     let latest_request = infos.iter().rposition(|info| info.kind == EntryKind::User);
-    let must: HashSet<u32> = infos
+    let must: Set<u32> = infos
         .iter()
         .enumerate()
         .filter(|(at, info)| {
@@ -131,8 +129,8 @@ fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Correcti
 
 /// The groups at the end that take at most `keep` tokens; the last one in any case, as the model is about to read it.
 /// A summary is never recent: it is merged into the new one, not kept beside it.
-fn recent_groups(infos: &[EntryInfo], keep: u32, must: &HashSet<u32>) -> HashSet<u32> {
-    let mut recent = HashSet::new();
+fn recent_groups(infos: &[EntryInfo], keep: u32, must: &Set<u32>) -> Set<u32> {
+    let mut recent = Set::default();
     let mut taken = 0_u32;
     let mut at = infos.len();
     while at > 0 {

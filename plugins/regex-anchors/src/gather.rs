@@ -3,8 +3,6 @@
 //! One pass, in order. What is kept is looked at as well, but only to learn whether the user took something back,
 //! answered a question, or was answered; its text is not copied. Everything copied is masked first.
 
-use std::collections::HashMap;
-
 use contextengine_sdk::{Block, EntryInfo, EntryKind, Marks, Position, Span, View};
 
 use crate::anchors::{Finder, Index, Origin};
@@ -13,7 +11,7 @@ use crate::config::Config;
 use crate::deeds::Deeds;
 use crate::parse::{Parsed, parse};
 use crate::secrets::Secrets;
-use crate::summary::{Open, OpenKind, Replaced, Summary, clean_block, clean_line, clean_struck};
+use crate::summary::{Map, Open, OpenKind, Replaced, Summary, clean_block, clean_line, clean_struck};
 use crate::supersede::{Rules, Statement};
 use crate::words::{self, Words};
 
@@ -508,7 +506,7 @@ impl<'a> Gather<'a> {
 
 /// Of items with the same text, only the last.
 fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
-    let mut last: HashMap<String, usize> = HashMap::new();
+    let mut last: Map<String, usize> = Map::default();
     for (at, item) in items.iter().enumerate() {
         last.insert(text(item).to_lowercase(), at);
     }

@@ -7,6 +7,13 @@
 
 use std::fmt::Write as _;
 
+/// A map whose order and hashing are the same in every run. The default hasher asks the system for randomness, which
+/// a component does not have.
+pub(crate) type Map<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>;
+
+/// A set, likewise.
+pub(crate) type Set<T> = std::collections::HashSet<T, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>;
+
 /// First line of every summary of this plugin. The number is that of the spelling.
 pub(crate) const MARKER: &str = "# Earlier conversation, condensed (regex-anchors 1)";
 
@@ -352,6 +359,7 @@ impl ErrorLine {
 pub(crate) fn is_listable(name: &str) -> bool {
     !name.is_empty()
         && !name.contains(", ")
+        && !name.ends_with(',')
         && !name.contains(" ×")
         && name.trim() == name
         && !name.chars().any(char::is_control)

@@ -5,7 +5,8 @@
 //! now", …) and is about the same thing: it names what it replaces, shares the subject, or gives another value of the
 //! same kind. The later statement itself is always kept word for word.
 
-use std::collections::{BTreeSet, HashSet};
+use crate::summary::Set;
+use std::collections::BTreeSet;
 
 /// What a sentence says, as far as it matters for taking back another one.
 #[derive(Debug, Clone)]
@@ -362,7 +363,7 @@ pub(crate) struct Rules {
     pub(crate) in_force: Vec<Statement>,
     /// Taken back: what was said, and what was said later.
     pub(crate) replaced: Vec<(String, String)>,
-    known: HashSet<String>,
+    known: Set<String>,
 }
 
 /// The most rules that are compared with a sentence that bears a mark of change. Bounds the work on a session that

@@ -230,7 +230,7 @@ fn is_output(line: &str) -> bool {
     for c in line.chars() {
         if c.is_alphabetic() {
             letters += 1;
-        } else if !c.is_whitespace() {
+        } else if !c.is_alphanumeric() && !c.is_whitespace() {
             others += 1;
         }
     }
