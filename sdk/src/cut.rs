@@ -4,7 +4,7 @@
 //! how far back a number of tokens reaches, what must be kept, where turns begin. Groups may be non-contiguous (a
 //! result can be displaced), so a boundary is a place that no group reaches over, not one where the group changes.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::types::{EntryInfo, EntryKind, Marks, Position, Span};
 use crate::view::View;
@@ -29,8 +29,8 @@ use crate::view::View;
 #[derive(Debug, Clone)]
 pub struct Layout {
     entries: Vec<EntryInfo>,
-    /// Members of each group, ascending.
-    groups: HashMap<u32, Vec<Position>>,
+    /// Members of each group, ascending. Not a hash map: that would import randomness under WASI.
+    groups: BTreeMap<u32, Vec<Position>>,
     /// Tokens of the entries from a position to the end; one longer than `entries`.
     suffix: Vec<u64>,
     /// Whether a cut before a position splits no group; one longer than `entries`.
@@ -48,7 +48,7 @@ impl Layout {
 
     /// From entries that were read already: all of a view, from position 0.
     pub fn of(entries: Vec<EntryInfo>) -> Self {
-        let mut groups: HashMap<u32, Vec<Position>> = HashMap::new();
+        let mut groups: BTreeMap<u32, Vec<Position>> = BTreeMap::new();
         for (at, entry) in (0..).zip(&entries) {
             groups.entry(entry.group).or_default().push(at);
         }

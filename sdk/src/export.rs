@@ -22,9 +22,9 @@
 ///     type Exported = Adapter<KeepRecent>;
 ///
 ///     // The exported functions and the description of their types, as wit-bindgen generates them.
-///     export_plugin!(Exported with_types_in …);
-///     export_compressor!(Exported with_types_in …);
-///     export_selector!(Exported with_types_in …);
+///     export_plugin!(Exported with_types_in contextengine_sdk::__rt::bindings::plugin);
+///     export_compressor!(Exported with_types_in contextengine_sdk::__rt::bindings::compressor);
+///     export_selector!(Exported with_types_in contextengine_sdk::__rt::bindings::selector);
 ///
 ///     // Read by the host before it compiles anything.
 ///     #[used]

@@ -80,8 +80,8 @@
 //! the host's rules), [`budget`] (fitting into tokens), [`transcript`] (a session as text for a summariser), [`files`]
 //! (which files were read and modified), [`config`], and [`memory`] (a session and a host for tests).
 //!
-//! Works on Rust 1.85, natively, and on `wasm32-unknown-unknown` and `wasm32-wasip2`. A plugin that formats or parses
-//! nothing but JSON is about 60 KB.
+//! Works on Rust 1.85, natively, and on `wasm32-unknown-unknown` and `wasm32-wasip2`. The plugin above is a component of
+//! 147 KB, most of it serde; without a configuration it is 41 KB.
 
 #[doc(hidden)]
 pub mod bindings;

@@ -1,6 +1,6 @@
 //! What a new context is, seen from the one that was read: the first step of every writer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Format, FormatError};
@@ -90,6 +90,17 @@ impl<'a> Changes<'a> {
                 .enumerate()
                 .all(|(at, s)| matches!(s, Step::Kept(k) if *k == at));
         Ok(Self { steps, none })
+    }
+
+    /// Ids of the entries that new summaries stand for.
+    pub(super) fn covered(&self) -> HashSet<&str> {
+        let mut covered = HashSet::new();
+        for step in &self.steps {
+            if let Step::Summary(entry) = step {
+                covered.extend(entry.replaces.iter().map(|entry| entry.id.as_str()));
+            }
+        }
+        covered
     }
 
     /// The new context has a summary that the session has not.

@@ -23,7 +23,8 @@ pub(super) fn recognise(text: &str) -> Result<Format, FormatError> {
             return Ok(format);
         }
     }
-    if objects == 0 && trimmed.starts_with('{') && Object::parse(trimmed).is_some_and(|body| is_request(&body)) {
+    // A body over several lines, some of which may be objects by themselves.
+    if trimmed.starts_with('{') && Object::parse(trimmed).is_some_and(|body| is_request(&body)) {
         return Ok(Format::OpenAiChat);
     }
     Err(unrecognised(if objects > 0 {

@@ -20,7 +20,7 @@
 
 mod rules;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ impl Operations {
 /// Reads the calls of a range.
 pub fn track(view: &dyn View, range: Span, rules: &Rules) -> Operations {
     let entries = view.entries(range);
-    let mut results: HashMap<(u32, String), bool> = HashMap::new();
+    let mut results: BTreeMap<(u32, String), bool> = BTreeMap::new();
     let mut calls: Vec<(Position, u32, ToolCall)> = Vec::new();
     for (at, entry) in (range.start..).zip(&entries) {
         if !matches!(entry.kind, EntryKind::Assistant | EntryKind::ToolResult) {

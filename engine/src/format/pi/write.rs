@@ -24,14 +24,14 @@ use crate::transcript::{Entry, EntryKind, Role};
 /// The heading under which a summary carries messages that Pi cannot keep in their place.
 const VERBATIM: &str = "## Kept verbatim";
 
-pub(in crate::format) fn write(
-    source: &Source,
-    session: &Session,
-    context: &[Arc<Entry>],
-    changes: &Changes<'_>,
-    facts: &WriteFacts,
+pub(in crate::format) fn write<'a>(
+    source: &'a Source,
+    session: &'a Session,
+    context: &'a [Arc<Entry>],
+    changes: &'a Changes<'a>,
+    facts: &'a WriteFacts,
 ) -> Result<Written, FormatError> {
-    let mut kept: Vec<Option<Step<'_>>> = vec![None; context.len()];
+    let mut kept: Vec<Option<Step<'a>>> = vec![None; context.len()];
     for step in &changes.steps {
         if let Some(at) = step.at() {
             kept[at] = Some(*step);
@@ -43,6 +43,7 @@ pub(in crate::format) fn write(
         context,
         changes,
         kept,
+        covered: changes.covered(),
         out: Vec::new(),
         taken: HashSet::new(),
         parent: session.leaf.clone(),
@@ -72,6 +73,8 @@ struct Writer<'a> {
     changes: &'a Changes<'a>,
     /// By position of the old context: what becomes of it.
     kept: Vec<Option<Step<'a>>>,
+    /// Ids of the entries that new summaries stand for.
+    covered: HashSet<&'a str>,
     out: Vec<u8>,
     /// Ids given to appended entries.
     taken: HashSet<String>,
@@ -244,10 +247,11 @@ impl Writer<'_> {
                 .unwrap_or(end);
         }
         for at in self.movable().rev().filter(|at| *at < start).collect::<Vec<_>>() {
-            if self.kept[at].is_none() {
+            if self.kept[at].is_some() {
+                start = at;
+            } else if self.session.version != Version::Three || self.covered.contains(self.context[at].id.as_str()) {
                 break;
             }
-            start = at;
         }
         let ahead = self.movable().filter(|at| *at < start && self.kept[*at].is_some());
         match ahead.into_iter().find(|at| !carried(*at)) {
