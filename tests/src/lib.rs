@@ -1,5 +1,9 @@
 //! What the tests and benchmarks that cross crates share.
 
+pub mod generate;
+pub mod layouts;
+pub mod native;
+
 use std::path::PathBuf;
 
 /// A component that `cargo xtask components` built, by the name of its crate.
