@@ -210,3 +210,46 @@ impl Prompt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn spans_hold_exactly_the_positions_they_were_made_of(positions in prop::collection::btree_set(0u32..60, 0..40)) {
+            let spans = Span::over(positions.iter().copied());
+            prop_assert!(spans.iter().flat_map(|span| span.positions()).eq(positions));
+            prop_assert!(spans.windows(2).all(|pair| pair[0].end < pair[1].start), "the fewest spans");
+        }
+
+        #[test]
+        fn texts_with_any_ends_are_read_without_a_panic(joined in ".{0,20}", ends in prop::collection::vec(0u32..30, 0..6)) {
+            let texts = Texts { joined, ends };
+            prop_assert_eq!(texts.iter().count(), texts.len());
+            prop_assert_eq!(texts.get(texts.len()), "");
+        }
+    }
+
+    #[test]
+    fn a_reversed_span_is_empty() {
+        let span = Span::new(5, 2);
+        assert!(span.is_empty() && !span.contains(3));
+        assert_eq!(span.positions().count(), 0);
+    }
+
+    #[test]
+    fn a_model_that_may_answer_later_is_unavailable_and_a_long_prompt_is_declined() {
+        let wait = Failure::from(ModelError::RateLimited(Some(500)));
+        assert!(matches!(
+            wait,
+            Failure::Unavailable(Unavailable {
+                retry_after_ms: Some(500),
+                ..
+            })
+        ));
+        assert!(matches!(Failure::from(ModelError::TooLong(Some(9))), Failure::Declined(words) if words.contains('9')));
+    }
+}

@@ -175,3 +175,49 @@ fn an_entry_of_another_session_or_out_of_order_is_refused() {
     let new = Arc::new(Entry::text("x", EntryKind::User, "invented"));
     assert!(refused(&[new]).contains("neither a summary nor a note"));
 }
+
+#[test]
+fn a_note_is_never_read_as_a_request_whatever_its_role() {
+    for name in ["openai-request.json", "pi-v3.jsonl", "claude-code.jsonl"] {
+        let document = read(&fixture(name));
+        let mut new = document.context().to_vec();
+        for role in [Role::User, Role::System, Role::Assistant] {
+            let mut entry = Entry::text(format!("{role:?}"), EntryKind::Note, format!("as {role:?}"));
+            entry.role = role;
+            new.push(Arc::new(entry));
+        }
+        let written = document.write(&new, &FACTS).unwrap();
+        let again = read(&written.text());
+        assert_eq!(show(again.context()), show(&new), "{name}");
+        let roles: Vec<Role> = again.context()[again.context().len() - 3..]
+            .iter()
+            .map(|entry| entry.role)
+            .collect();
+        if document.format() == Format::OpenAiChat {
+            assert_eq!(roles, [Role::User, Role::System, Role::Assistant]);
+        } else {
+            assert_eq!(roles, [Role::User; 3], "{name}");
+            assert_eq!(written.remarks.len(), 2, "{:?}", written.remarks);
+        }
+    }
+}
+
+#[test]
+fn a_very_long_line_and_deep_nesting_are_read() {
+    let long = "x".repeat(8 << 20);
+    let deep = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
+    let text = format!(
+        "[{{\"role\":\"user\",\"content\":\"{long}\"}},{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{{\"id\":\"c\",\
+         \"function\":{{\"name\":\"f\",\"arguments\":{deep}}}}}]}}]"
+    );
+    let document = read(&text);
+    assert_eq!(document.problems(), []);
+    assert_eq!(
+        document.context()[1].tool_calls().next().unwrap().arguments.len(),
+        deep.len()
+    );
+    assert_unchanged(text.as_bytes(), Format::OpenAiChat);
+    for to in Format::ALL {
+        assert!(!convert(document.context(), to).unwrap().bytes.is_empty());
+    }
+}

@@ -30,6 +30,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitC
     let program = workspace.target.join("debug").join(format!("ctxe{}", std::env::consts::EXE_SUFFIX));
     let compacted = workspace.target.join("demo").join("coding-session.compacted.jsonl");
     std::fs::create_dir_all(workspace.target.join("demo"))?;
+    // So that what is there afterwards is of this run.
+    let _ = std::fs::remove_file(&compacted);
     let shown = workspace.shown(&compacted).to_string();
     println!(
         "\nA recorded session of a coding agent, {} (a bug hunt in a web service), no longer fits a window of\n\
@@ -41,6 +43,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitC
     compact.current_dir(&workspace.root);
     compact.args(["compact", sample::FILE, "--strategy", STRATEGY, "--window", WINDOW, "--out"]).arg(&shown);
     let status = process::status(&mut compact)?;
+    if status.success() && !compacted.is_file() {
+        bail!("ctxe said that all went well, but did not write {shown}");
+    }
     if status.success() {
         let ctxe = workspace.shown(&program).to_string();
         println!(

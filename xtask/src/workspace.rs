@@ -90,9 +90,9 @@ impl Guest {
     /// `None` for a package that is no `cdylib`.
     fn from_package(package: &Value, root: &Path) -> Result<Option<Self>> {
         let targets = package["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let is_cdylib = |target: &&Value| {
-            target["crate_types"].as_array().is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
-        };
+        // The kind, not the crate types: an example can be a cdylib too, and is not what a package builds to.
+        let is_cdylib =
+            |target: &&Value| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "cdylib"));
         let Some(library) = targets.iter().find(is_cdylib) else {
             return Ok(None);
         };
@@ -129,10 +129,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn package(name: &str, manifest: &str, crate_types: &[&str]) -> Value {
+    fn package(name: &str, manifest: &str, kinds: &[&str]) -> Value {
         json!({
             "name": name, "manifest_path": manifest,
-            "targets": [{"name": name, "crate_types": crate_types}, {"name": "t", "crate_types": ["bin"]}],
+            "targets": [
+                {"name": "try", "kind": ["example"], "crate_types": ["cdylib"]},
+                {"name": name, "kind": kinds, "crate_types": kinds},
+            ],
         })
     }
 

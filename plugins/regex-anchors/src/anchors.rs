@@ -4,14 +4,12 @@
 //! a candidate is, or that it is noise. A name counts once per entry, so that a log that repeats a line a thousand
 //! times does not outrank what is talked about. Names are never cut: one that is too long is not listed.
 
-use std::collections::HashMap;
-
 use regex::{Regex, bytes};
 
 use crate::config::AnchorPattern;
 use crate::secrets::Secrets;
 use crate::shape;
-use crate::summary::{Counted, NameList, is_listable};
+use crate::summary::{Counted, Map, NameList, is_listable};
 
 /// What a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,8 +142,8 @@ struct Stat {
 /// The names that were found, with how often and when last.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    built_in: HashMap<Kind, HashMap<String, Stat>>,
-    extra: HashMap<String, HashMap<String, Stat>>,
+    built_in: Map<Kind, Map<String, Stat>>,
+    extra: Map<String, Map<String, Stat>>,
     clock: u64,
 }
 
@@ -156,25 +154,39 @@ impl Finder {
             .iter()
             .map(|anchor| Ok((anchor.name.clone(), anchor.compile()?, anchor.cap)))
             .collect::<Result<_, regex::Error>>()?;
-        Ok(Self { candidate: Regex::new(CANDIDATE)?, extra })
+        Ok(Self {
+            candidate: Regex::new(CANDIDATE)?,
+            extra,
+        })
     }
 
     /// Adds the names in a text of the entry that the index stands at.
     pub(crate) fn scan(&self, text: &str, origin: Origin, secrets: &Secrets, index: &mut Index) {
         let mut at = 0;
-        while let Some(found) = self.candidate.find_at(text, at) {
-            let next = shape::name_of(text, found.start(), found.end(), origin, |kind, name| {
-                if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
-                    index.add(kind, name);
+        while at < text.len() {
+            let (end, is_piece) = piece(text, at);
+            while let Some(found) = self.candidate.find_at(&text[..end], at).filter(|_| is_piece) {
+                let next = shape::name_of(text, found.start(), found.end(), origin, |kind, name| {
+                    if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
+                        index.add(kind, name);
+                    }
+                });
+                // The next candidate begins behind this one, or behind the secret that it introduced.
+                at = next.max(found.start() + 1);
+                if at >= end {
+                    break;
                 }
-            });
-            // The next candidate begins behind this one, or behind the secret that it introduced.
-            at = next.max(found.start() + 1);
+            }
+            at = at.max(end);
         }
         for (kind, pattern, _) in &self.extra {
             for found in pattern.captures_iter(text.as_bytes()) {
-                let Some(name) = found.get(1).or_else(|| found.get(0)) else { continue };
-                let Ok(name) = std::str::from_utf8(name.as_bytes()) else { continue };
+                let Some(name) = found.get(1).or_else(|| found.get(0)) else {
+                    continue;
+                };
+                let Ok(name) = std::str::from_utf8(name.as_bytes()) else {
+                    continue;
+                };
                 if name.len() <= MAX_NAME && is_listable(name) && secrets.mask(name) == name {
                     index.add_extra(kind, name);
                 }
@@ -184,7 +196,7 @@ impl Finder {
 
     /// The names to list, by kind, each most important first, within the caps.
     pub(crate) fn lists(&self, index: &Index) -> Vec<NameList> {
-        let none = HashMap::new();
+        let none = Map::default();
         let built_in = Kind::ALL
             .into_iter()
             .map(|kind| ranked(kind.name(), index.built_in.get(&kind).unwrap_or(&none), kind.cap()));
@@ -193,25 +205,72 @@ impl Finder {
             .iter()
             .map(|(name, _, cap)| ranked(name, index.extra.get(name).unwrap_or(&none), *cap));
         let also = std::iter::once(ranked(ALSO, index.extra.get(ALSO).unwrap_or(&none), ALSO_CAP));
-        built_in.chain(extra).chain(also).filter(|list| !list.names.is_empty()).collect()
+        built_in
+            .chain(extra)
+            .chain(also)
+            .filter(|list| !list.names.is_empty())
+            .collect()
     }
 }
 
+/// The end of the piece of text that is searched at once, and whether it is searched at all.
+///
+/// A piece ends where no name goes on. Without pieces, a long run that might become a path would be walked through
+/// again for every short name found in it; so the work stays linear. A run of a whole piece without an end is no name.
+fn piece(text: &str, from: usize) -> (usize, bool) {
+    const PIECE: usize = 4096;
+    let bytes = text.as_bytes();
+    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b',' | b';');
+    let Some(window) = bytes.get(from..from + PIECE) else {
+        return (text.len(), true);
+    };
+    if let Some(last) = window.iter().rposition(ends) {
+        return (from + last + 1, true);
+    }
+    // Writing without spaces ends a name at any of its letters.
+    let wide = |b: &u8| !b.is_ascii();
+    let (end, searched) = match window.iter().rposition(wide) {
+        Some(last) => (from + last + 1, true),
+        None => (
+            bytes[from..]
+                .iter()
+                .position(|b| ends(b) || wide(b))
+                .map_or(text.len(), |at| from + at + 1),
+            false,
+        ),
+    };
+    let boundary = (end..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len());
+    (boundary, searched)
+}
+
 /// By how many entries hold it, then by how late, then by spelling: the order never depends on hashing.
-fn ranked(kind: &str, names: &HashMap<String, Stat>, cap: usize) -> NameList {
+fn ranked(kind: &str, names: &Map<String, Stat>, cap: usize) -> NameList {
     let mut order: Vec<(&String, &Stat)> = names.iter().collect();
     let key = |(name, stat): &(&String, &Stat)| (std::cmp::Reverse((stat.count, stat.last)), (*name).clone());
     if order.len() > cap.max(1) * 4 {
         // Only the best are worth sorting by a key that is copied.
         order.select_nth_unstable_by(cap.max(1), |a, b| {
-            (b.1.count, b.1.last).cmp(&(a.1.count, a.1.last)).then_with(|| a.0.cmp(b.0))
+            (b.1.count, b.1.last)
+                .cmp(&(a.1.count, a.1.last))
+                .then_with(|| a.0.cmp(b.0))
         });
         order.truncate(cap.max(1));
     }
     order.sort_by_cached_key(key);
     order.truncate(cap);
-    let names = order.into_iter().map(|(name, stat)| Counted { name: name.clone(), count: stat.count }).collect();
-    NameList { kind: kind.to_owned(), names }
+    let names = order
+        .into_iter()
+        .map(|(name, stat)| Counted {
+            name: name.clone(),
+            count: stat.count,
+        })
+        .collect();
+    NameList {
+        kind: kind.to_owned(),
+        names,
+    }
 }
 
 impl Index {
@@ -264,35 +323,47 @@ impl Index {
 
     /// In how many entries a file was named, as far as this index saw it.
     pub(crate) fn file_mentions(&self, path: &str) -> u32 {
-        self.built_in.get(&Kind::Files).and_then(|names| names.get(path)).map_or(0, |stat| stat.count)
+        self.built_in
+            .get(&Kind::Files)
+            .and_then(|names| names.get(path))
+            .map_or(0, |stat| stat.count)
     }
 
-    /// A bare file name that is the end of exactly one longer path is that path.
-    pub(crate) fn merge_bare_names(&mut self) {
-        let Some(files) = self.built_in.get_mut(&Kind::Files) else { return };
-        let mut by_name: HashMap<&str, Option<&str>> = HashMap::new();
+    /// A file name, or a relative path, that is the end of exactly one longer relative path is that path. Absolute paths
+    /// stay beside the relative ones: nobody knows which of them the next command needs.
+    pub(crate) fn merge_short_paths(&mut self) {
+        let Some(files) = self.built_in.get_mut(&Kind::Files) else {
+            return;
+        };
+        let mut by_end: Map<&str, Option<&str>> = Map::default();
         for path in files.keys() {
-            if let Some((_, name)) = path.rsplit_once('/') {
-                by_name.entry(name).and_modify(|only| *only = None).or_insert(Some(path));
+            let absolute = path.starts_with(['/', '~']);
+            let mut rest = path.as_str();
+            while let Some((_, end)) = rest.split_once('/') {
+                if !absolute || !end.contains('/') {
+                    by_end.entry(end).and_modify(|only| *only = None).or_insert(Some(path));
+                }
+                rest = end;
             }
         }
-        let merges: Vec<(String, String)> = files
-            .keys()
-            .filter(|name| !name.contains('/'))
-            .filter_map(|name| Some((name.clone(), (*by_name.get(name.as_str())?)?.to_owned())))
-            .collect();
+        let owner = |name: &String| Some((name.clone(), (*by_end.get(name.as_str())?)?.to_owned()));
+        let mut merges: Vec<(String, String)> = files.keys().filter_map(owner).collect();
+        // The shortest first, so that what was merged moves on with what it was merged into.
+        merges.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
         for (name, path) in merges {
-            let Some(bare) = files.remove(&name) else { continue };
+            let Some(short) = files.remove(&name) else { continue };
             if let Some(stat) = files.get_mut(&path) {
                 // Both may stand in the same entries; the greater count is the one that is sure.
-                stat.count = stat.count.max(bare.count);
-                stat.last = stat.last.max(bare.last);
+                stat.count = stat.count.max(short.count);
+                stat.last = stat.last.max(short.last);
+            } else {
+                files.insert(name, short);
             }
         }
     }
 }
 
-fn bump(names: &mut HashMap<String, Stat>, name: &str, clock: u64) {
+fn bump(names: &mut Map<String, Stat>, name: &str, clock: u64) {
     if let Some(stat) = names.get_mut(name) {
         if stat.last != clock {
             stat.count = stat.count.saturating_add(1);

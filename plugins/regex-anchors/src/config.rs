@@ -165,7 +165,10 @@ impl AnchorPattern {
         let well_formed = bytes.next().is_some_and(|b| b.is_ascii_lowercase())
             && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         if !well_formed {
-            return Err(format!("name: {:?} must be lower-case letters, digits and dashes, as in `job-ids`", self.name));
+            return Err(format!(
+                "name: {:?} must be lower-case letters, digits and dashes, as in `job-ids`",
+                self.name
+            ));
         }
         if self.name == crate::anchors::ALSO || Kind::ALL.iter().any(|kind| kind.name() == self.name) {
             return Err(format!("name: {:?} is a built-in kind; choose another name", self.name));
@@ -175,6 +178,9 @@ impl AnchorPattern {
 
     pub(crate) fn compile(&self) -> Result<Regex, regex::Error> {
         // Bytes and no Unicode tables: half the component's size would be tables that no name needs.
-        RegexBuilder::new(&self.pattern).unicode(false).size_limit(Self::SIZE_LIMIT).build()
+        RegexBuilder::new(&self.pattern)
+            .unicode(false)
+            .size_limit(Self::SIZE_LIMIT)
+            .build()
     }
 }

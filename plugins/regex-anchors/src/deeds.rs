@@ -1,12 +1,12 @@
 //! What was done: files, commands with their outcome, errors and whether they went away.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::anchors::Index;
 use crate::calls::{Deed, core, cut};
 use crate::gather::source_of;
 use crate::secrets::Secrets;
-use crate::summary::{Command, Counted, ErrorLine, Status, Summary, clean_line, clean_source, is_listable};
+use crate::summary::{Command, Counted, ErrorLine, Map, Status, Summary, clean_line, clean_source, is_listable};
 use crate::words::Words;
 
 /// The longest error line that is carried, in bytes.
@@ -15,17 +15,20 @@ const MAX_ERROR: usize = 240;
 /// Error lines taken from one result: the first says what is wrong, and few further ones say more.
 const ERRORS_PER_RESULT: usize = 2;
 
+/// Errors that went away and are shown nevertheless, as their cure may be undone.
+const RESOLVED_SHOWN: usize = 8;
+
 /// Files, commands and errors that are remembered. Far above what a summary shows; bounds memory and details.
 const MAX_REMEMBERED: usize = 5_000;
 
 /// Files, commands and errors of a session, in the order of their last use.
 #[derive(Debug, Default)]
 pub(crate) struct Deeds {
-    files: HashMap<String, FileUse>,
-    commands: HashMap<String, (Command, u64)>,
-    errors: HashMap<(String, String), (ErrorLine, u64)>,
+    files: Map<String, FileUse>,
+    commands: Map<String, (Command, u64)>,
+    errors: Map<(String, String), (ErrorLine, u64)>,
     /// Errors by what would resolve them.
-    by_core: HashMap<String, Vec<(String, String)>>,
+    by_core: Map<String, Vec<(String, String)>>,
     clock: u64,
 }
 
@@ -39,7 +42,15 @@ struct FileUse {
 
 impl Deeds {
     /// A call has its result. `report` is the end of what the tool printed.
-    pub(crate) fn done(&mut self, tool: &str, deed: &Deed, failed: bool, report: &str, words: &Words, secrets: &Secrets) {
+    pub(crate) fn done(
+        &mut self,
+        tool: &str,
+        deed: &Deed,
+        failed: bool,
+        report: &str,
+        words: &Words,
+        secrets: &Secrets,
+    ) {
         self.clock += 1;
         if !failed {
             self.touch(deed);
@@ -47,19 +58,28 @@ impl Deeds {
         let source = clean_source(&cut(&source_of(tool, deed), MAX_ERROR));
         let mut errors = Vec::new();
         // A command that only looks prints other people's errors; a filter behind a pipe hides the exit status.
-        if failed || (deed.command.is_some() && !deed.looks_only) {
-            errors = error_lines(report, failed && !deed.looks_only, words);
+        if !deed.looks_only && (failed || deed.command.is_some()) {
+            errors = error_lines(report, failed, words);
         }
         if errors.is_empty() && !failed {
             self.resolve(&source);
         }
-        let status = if failed || !errors.is_empty() { Status::Failed } else { Status::Ok };
+        let status = if failed || !errors.is_empty() {
+            Status::Failed
+        } else {
+            Status::Ok
+        };
         if let Some(command) = deed.command.as_ref().filter(|_| !deed.looks_only) {
             self.ran(command, status, 1);
         }
         for line in errors {
             let line = cut(&clean_line(&secrets.mask(&line)), MAX_ERROR);
-            self.error(ErrorLine { resolved: false, count: 1, source: source.clone(), line });
+            self.error(ErrorLine {
+                resolved: false,
+                count: 1,
+                source: source.clone(),
+                line,
+            });
         }
     }
 
@@ -74,7 +94,12 @@ impl Deeds {
     }
 
     fn touch(&mut self, deed: &Deed) {
-        for (path, modified) in deed.read.iter().map(|path| (path, false)).chain(deed.modified.iter().map(|path| (path, true))) {
+        for (path, modified) in deed
+            .read
+            .iter()
+            .map(|path| (path, false))
+            .chain(deed.modified.iter().map(|path| (path, true)))
+        {
             self.file(path, modified, 0);
         }
     }
@@ -86,7 +111,14 @@ impl Deeds {
             file.last = last;
             file.earlier = file.earlier.saturating_add(earlier);
         } else if self.files.len() < MAX_REMEMBERED {
-            self.files.insert(path.to_owned(), FileUse { modified, last, earlier });
+            self.files.insert(
+                path.to_owned(),
+                FileUse {
+                    modified,
+                    last,
+                    earlier,
+                },
+            );
         }
     }
 
@@ -97,7 +129,17 @@ impl Deeds {
             command.count = command.count.saturating_add(count);
             *last = clock;
         } else if self.commands.len() < MAX_REMEMBERED {
-            self.commands.insert(line.to_owned(), (Command { status, count, line: line.to_owned() }, clock));
+            self.commands.insert(
+                line.to_owned(),
+                (
+                    Command {
+                        status,
+                        count,
+                        line: line.to_owned(),
+                    },
+                    clock,
+                ),
+            );
         }
     }
 
@@ -105,7 +147,11 @@ impl Deeds {
         if error.line.is_empty() {
             return;
         }
-        let source = if error.source.is_empty() { "?".to_owned() } else { error.source.clone() };
+        let source = if error.source.is_empty() {
+            "?".to_owned()
+        } else {
+            error.source.clone()
+        };
         let key = (source.clone(), error.line.clone());
         let clock = self.clock;
         if let Some((known, last)) = self.errors.get_mut(&key) {
@@ -113,7 +159,10 @@ impl Deeds {
             known.resolved = error.resolved;
             *last = clock;
         } else if self.errors.len() < MAX_REMEMBERED {
-            self.by_core.entry(core(&source).to_owned()).or_default().push(key.clone());
+            self.by_core
+                .entry(core(&source).to_owned())
+                .or_default()
+                .push(key.clone());
             self.errors.insert(key, (ErrorLine { source, ..error }, clock));
         }
     }
@@ -128,7 +177,13 @@ impl Deeds {
     }
 
     /// Takes over what an earlier summary says.
-    pub(crate) fn take_over(&mut self, modified: Vec<Counted>, read: Vec<Counted>, commands: Vec<Command>, errors: Vec<ErrorLine>) {
+    pub(crate) fn take_over(
+        &mut self,
+        modified: Vec<Counted>,
+        read: Vec<Counted>,
+        commands: Vec<Command>,
+        errors: Vec<ErrorLine>,
+    ) {
         // The lists begin with what matters most; so the last of them is the oldest.
         for (files, is_modified) in [(read, false), (modified, true)] {
             for file in files.into_iter().rev() {
@@ -148,9 +203,16 @@ impl Deeds {
 
     /// Takes over the file lists that a compaction stored beside its summary, whoever wrote it.
     pub(crate) fn take_details(&mut self, details: &str) {
-        let Ok(details) = serde_json::from_str::<serde_json::Value>(details) else { return };
+        let Ok(details) = serde_json::from_str::<serde_json::Value>(details) else {
+            return;
+        };
         for (key, modified) in [("readFiles", false), ("modifiedFiles", true)] {
-            for path in details.get(key).and_then(serde_json::Value::as_array).into_iter().flatten() {
+            for path in details
+                .get(key)
+                .and_then(serde_json::Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 if let Some(path) = path.as_str().filter(|path| !path.is_empty()) {
                     self.file(path, modified, 0);
                 }
@@ -162,7 +224,11 @@ impl Deeds {
     pub(crate) fn files(&self) -> (Vec<String>, Vec<String>) {
         let of = |modified: bool| {
             let files = self.files.iter().filter(|(_, file)| file.modified == modified);
-            files.map(|(path, _)| path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+            files
+                .map(|(path, _)| path.clone())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect()
         };
         (of(false), of(true))
     }
@@ -176,20 +242,40 @@ impl Deeds {
                 .filter(|(path, file)| file.modified == wanted && is_listable(path))
                 .map(|(path, file)| {
                     let count = index.file_mentions(path).saturating_add(file.earlier).max(1);
-                    (Counted { name: path.clone(), count }, file.last)
+                    (
+                        Counted {
+                            name: path.clone(),
+                            count,
+                        },
+                        file.last,
+                    )
                 })
                 .collect();
             files.sort_by(|(a, a_last), (b, b_last)| {
-                (b.count, b_last).cmp(&(a.count, a_last)).then_with(|| a.name.cmp(&b.name))
+                (b.count, b_last)
+                    .cmp(&(a.count, a_last))
+                    .then_with(|| a.name.cmp(&b.name))
             });
             list.extend(files.into_iter().map(|(file, _)| file));
         }
         let mut commands: Vec<(Command, u64)> = self.commands.into_values().collect();
         commands.sort_by(|(a, a_last), (b, b_last)| a_last.cmp(b_last).then_with(|| a.line.cmp(&b.line)));
-        summary.commands.extend(commands.into_iter().map(|(command, _)| command));
+        summary
+            .commands
+            .extend(commands.into_iter().map(|(command, _)| command));
         let mut errors: Vec<(ErrorLine, u64)> = self.errors.into_values().collect();
         errors.sort_by(|(a, a_last), (b, b_last)| {
-            a_last.cmp(b_last).then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
+            a_last
+                .cmp(b_last)
+                .then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
+        });
+        // What went away matters little: only the newest of it.
+        let resolved = errors.iter().filter(|(error, _)| error.resolved).count();
+        let mut skip = resolved.saturating_sub(RESOLVED_SHOWN);
+        errors.retain(|(error, _)| {
+            let old = error.resolved && skip > 0;
+            skip -= usize::from(old);
+            !old
         });
         summary.errors.extend(errors.into_iter().map(|(error, _)| error));
     }
@@ -211,7 +297,11 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
     if found.is_empty() && failed {
         // No line says `error`: the last one that says anything but the exit status.
         let last = report.lines().rev().map(str::trim).find(|line| {
-            !line.is_empty() && line.len() <= LONGEST && !line.to_ascii_lowercase().starts_with("command exited with")
+            let lower = line.to_ascii_lowercase();
+            let says = !line.is_empty() && line.len() <= LONGEST;
+            says && !["command exited with", "command aborted", "aborted"]
+                .iter()
+                .any(|end| lower.starts_with(end))
         });
         found.extend(last.map(without_escapes));
     }
@@ -220,6 +310,9 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
 
 /// The line without the escape sequences that colour it.
 fn without_escapes(line: &str) -> String {
+    if !line.contains('\u{1b}') {
+        return line.to_owned();
+    }
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

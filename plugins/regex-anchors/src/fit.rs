@@ -69,7 +69,9 @@ pub(crate) struct Fitter {
 
 impl std::fmt::Debug for Fitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fitter").field("budgets", &self.budgets).finish_non_exhaustive()
+        f.debug_struct("Fitter")
+            .field("budgets", &self.budgets)
+            .finish_non_exhaustive()
     }
 }
 
@@ -78,7 +80,10 @@ impl Fitter {
     pub(crate) fn new(full: Summary, budgets: &Budgets, focus: &[String], words: &Words, host: &Host) -> Self {
         let mut texts: Vec<String> = Vec::new();
         let mut ranks: Vec<Vec<(u8, u64)>> = Vec::new();
-        let budgets: Vec<u32> = PARTS.iter().map(|part| budget(*part, budgets, !focus.is_empty())).collect();
+        let budgets: Vec<u32> = PARTS
+            .iter()
+            .map(|part| budget(*part, budgets, !focus.is_empty()))
+            .collect();
         for part in PARTS {
             let items = part_items(&full, part, words);
             let order = order_of(part, &full, items.len());
@@ -93,7 +98,10 @@ impl Fitter {
         let parts = ranks
             .into_iter()
             .map(|ranks| {
-                let item = |rank| Item { rank, tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM) };
+                let item = |rank| Item {
+                    rank,
+                    tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM),
+                };
                 ranks.into_iter().map(item).collect()
             })
             .collect();
@@ -102,12 +110,11 @@ impl Fitter {
 
     /// The summary in at most about `whole` tokens.
     pub(crate) fn fit(&self, whole: u32, host: &Host) -> Summary {
-        let wants: Vec<u32> = self
-            .parts
-            .iter()
-            .zip(&self.budgets)
-            .map(|(items, budget)| items.iter().map(|item| item.tokens).fold(0, u32::saturating_add).min(*budget))
-            .collect();
+        let mut wants = [0; PARTS.len()];
+        for ((want, items), budget) in wants.iter_mut().zip(&self.parts).zip(&self.budgets) {
+            let cost = items.iter().map(|item| item.tokens).fold(0, u32::saturating_add);
+            *want = cost.min(*budget);
+        }
         let grants = allocate(&wants, whole);
         let mut summary = Summary {
             entries: self.full.entries,
@@ -166,7 +173,10 @@ impl Fitter {
         for (at, message) in self.full.messages.iter().enumerate() {
             if chosen.get(at) == Some(&true) {
                 into.messages.push(message.clone());
-            } else if let Some(short) = (straddler == Some(at)).then(|| shortened(message, left, host)).flatten() {
+            } else if let Some(short) = (straddler == Some(at))
+                .then(|| shortened(message, left, host))
+                .flatten()
+            {
                 into.messages.push(short);
             }
         }
@@ -176,7 +186,13 @@ impl Fitter {
 
 fn budget(part: Part, budgets: &Budgets, focused: bool) -> u32 {
     // With a focus, what serves it gets more room, at the cost of what gives way first.
-    let more = |budget: u32| if focused { budget.saturating_add(budget / 2) } else { budget };
+    let more = |budget: u32| {
+        if focused {
+            budget.saturating_add(budget / 2)
+        } else {
+            budget
+        }
+    };
     match part {
         Part::Anchors => budgets.anchors,
         Part::Commands => budgets.commands,
@@ -205,19 +221,39 @@ fn part_items(full: &Summary, part: Part, words: &Words) -> Vec<(String, u8)> {
         Part::Constraints => plain(&full.constraints),
         Part::Replaced => full.replaced.iter().map(|it| (it.item(), 0)).collect(),
         Part::Messages => plain(&full.messages),
-        Part::Open => full.open.iter().map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo))).collect(),
+        Part::Open => full
+            .open
+            .iter()
+            .map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo)))
+            .collect(),
         Part::State => plain(&full.state),
-        Part::Decisions => full.decisions.iter().map(|text| (text.clone(), words.decision(text))).collect(),
+        Part::Decisions => full
+            .decisions
+            .iter()
+            .map(|text| (text.clone(), words.decision(text)))
+            .collect(),
         Part::Modified => full.modified.iter().map(|file| (file.item(), 0)).collect(),
         Part::Read => full.read.iter().map(|file| (file.item(), 0)).collect(),
-        Part::Commands => full.commands.iter().map(|it| (it.item(), u8::from(it.status == Status::Failed))).collect(),
-        Part::Errors => full.errors.iter().map(|error| (error.item(), u8::from(!error.resolved))).collect(),
+        Part::Commands => full
+            .commands
+            .iter()
+            .map(|it| (it.item(), u8::from(it.status == Status::Failed)))
+            .collect(),
+        Part::Errors => full
+            .errors
+            .iter()
+            .map(|error| (error.item(), u8::from(!error.resolved)))
+            .collect(),
         Part::Notes => plain(&full.notes),
         Part::Earlier => plain(&full.earlier),
         Part::Anchors => full
             .anchors
             .iter()
-            .flat_map(|list| list.names.iter().map(move |name| (name.item(), u8::from(list.kind == ALSO) * 4)))
+            .flat_map(|list| {
+                list.names
+                    .iter()
+                    .map(move |name| (name.item(), u8::from(list.kind == ALSO) * 4))
+            })
             .collect(),
     }
 }
@@ -259,15 +295,27 @@ fn choose(items: &[Item], budget: u32) -> (Vec<bool>, u32) {
 }
 
 fn pick<T: Clone>(items: &[T], chosen: &[bool]) -> Vec<T> {
-    items.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(item, _)| item.clone()).collect()
+    items
+        .iter()
+        .zip(chosen)
+        .filter(|(_, chosen)| **chosen)
+        .map(|(item, _)| item.clone())
+        .collect()
 }
 
 fn pick_names(lists: &[NameList], chosen: &[bool]) -> Vec<NameList> {
     let mut chosen = chosen.iter();
     let picked = lists.iter().map(|list| {
-        let names: Vec<Counted> =
-            list.names.iter().filter(|_| chosen.next().copied().unwrap_or(false)).cloned().collect();
-        NameList { kind: list.kind.clone(), names }
+        let names: Vec<Counted> = list
+            .names
+            .iter()
+            .filter(|_| chosen.next().copied().unwrap_or(false))
+            .cloned()
+            .collect();
+        NameList {
+            kind: list.kind.clone(),
+            names,
+        }
     });
     picked.filter(|list| !list.names.is_empty()).collect()
 }
@@ -287,21 +335,32 @@ fn shortened(text: &str, tokens: u32, host: &Host) -> Option<String> {
     Some(clean_block(&head_and_tail(text, None, text.len(), bytes)))
 }
 
-/// Shares `whole` among the parts: each gets what it wants if that fits; else they give way in order, first down to a
-/// quarter, then to nothing.
-fn allocate(wants: &[u32], whole: u32) -> Vec<u32> {
-    let mut grants = wants.to_vec();
+/// Shares `whole` among the parts: each gets what it wants if that fits. Else they give way in steps: what is not the
+/// user's down to a quarter, the messages down to a quarter, then in order down to nothing, rules and goal last.
+fn allocate(wants: &[u32; PARTS.len()], whole: u32) -> [u32; PARTS.len()] {
+    /// A part that wants no more than this gives all of it or nothing: a quarter would hold no item.
+    const SMALL: u32 = 80;
+    let users = |part: Part| matches!(part, Part::Messages | Part::Constraints | Part::Goal);
+    let steps: [(&dyn Fn(Part) -> bool, bool); 4] = [
+        (&|part| !users(part), false),
+        (&|part| part == Part::Messages, false),
+        (&|part| !users(part), true),
+        (&users, true),
+    ];
+    let mut grants = *wants;
     let mut sum: u64 = grants.iter().map(|grant| u64::from(*grant)).sum();
     let whole = u64::from(whole);
-    for share in [4_u32, 0] {
-        for (grant, want) in grants.iter_mut().zip(wants) {
+    for (gives, all) in steps {
+        for ((grant, want), part) in grants.iter_mut().zip(wants).zip(PARTS) {
             if sum <= whole {
                 return grants;
             }
-            let least = want.checked_div(share).unwrap_or(0);
-            let give = u64::from(grant.saturating_sub(least)).min(sum - whole);
-            *grant -= u32::try_from(give).unwrap_or(*grant);
-            sum -= give;
+            if gives(part) {
+                let least = if all { 0 } else { (want / 4).max((*want).min(SMALL)) };
+                let give = u64::from(grant.saturating_sub(least)).min(sum - whole);
+                *grant -= u32::try_from(give).unwrap_or(*grant);
+                sum -= give;
+            }
         }
     }
     grants
@@ -311,13 +370,37 @@ fn allocate(wants: &[u32], whole: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    fn wants(of: &[(Part, u32)]) -> [u32; PARTS.len()] {
+        PARTS.map(|part| of.iter().find(|(other, _)| *other == part).map_or(0, |(_, want)| *want))
+    }
+
     #[test]
     fn parts_give_way_in_order_and_never_exceed_the_whole() {
-        assert_eq!(allocate(&[100, 100, 100], 300), [100, 100, 100]);
-        assert_eq!(allocate(&[100, 100, 100], 240), [40, 100, 100]);
-        assert_eq!(allocate(&[100, 100, 100], 150), [25, 25, 100]);
-        assert_eq!(allocate(&[100, 100, 100], 60), [10, 25, 25]);
-        assert_eq!(allocate(&[100, 100, 100], 30), [0, 5, 25]);
-        assert_eq!(allocate(&[100, 100, 100], 0), [0, 0, 0]);
+        let full = [
+            (Part::Anchors, 2000),
+            (Part::Open, 400),
+            (Part::Messages, 4000),
+            (Part::Constraints, 1000),
+        ];
+        for (whole, left) in [
+            (9000, [2000, 400, 4000, 1000]),
+            (7000, [1600, 400, 4000, 1000]),
+            (5000, [500, 100, 3400, 1000]),
+            (2500, [400, 100, 1000, 1000]),
+            (1500, [0, 0, 500, 1000]),
+            (600, [0, 0, 0, 600]),
+            (0, [0, 0, 0, 0]),
+        ] {
+            let parts = [Part::Anchors, Part::Open, Part::Messages, Part::Constraints];
+            let expected: Vec<(Part, u32)> = parts.into_iter().zip(left).collect();
+            assert_eq!(allocate(&wants(&full), whole), wants(&expected), "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_small_part_is_not_cut_to_a_quarter() {
+        let full = [(Part::Anchors, 2000), (Part::Open, 60), (Part::Goal, 20)];
+        let left = [(Part::Anchors, 720), (Part::Open, 60), (Part::Goal, 20)];
+        assert_eq!(allocate(&wants(&full), 800), wants(&left));
     }
 }

@@ -4,18 +4,16 @@
 //! user, and the recent end of the session; the rest is folded into one summary. If the session has little to fold,
 //! or the summary would save too little, the answer is that nothing was done and why, with the figures.
 
-use std::collections::HashSet;
-
-use contextengine_sdk::{
-    CompressRequest, EntryInfo, EntryKind, Failure, Host, Marks, Outcome, Plan, Position, Segment, Span, View,
-};
+use contextengine_sdk::cut::Layout;
+use contextengine_sdk::plan::PlanBuilder;
+use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Marks, Outcome, Position, View};
 use serde_json::json;
 
 use crate::config::Config;
 use crate::corrections::Corrections;
 use crate::fit::Fitter;
 use crate::gather::{Gather, Gathered, Tools, focus_words};
-use crate::summary::{MARKER, Section, Summary, render};
+use crate::summary::{MARKER, Section, Set, Summary, render};
 
 /// What the fixed lines and the headings of a summary take, in tokens, measured with o200k_base.
 const FRAME: u32 = 220;
@@ -45,10 +43,11 @@ pub(crate) fn compress(
     config: &Config,
     tools: &Tools,
 ) -> Result<Outcome, Failure> {
-    let infos = view.all();
+    let layout = Layout::read(view);
+    let infos = layout.entries();
     let total = infos.iter().map(|info| info.tokens).fold(0_u32, u32::saturating_add);
     let corrections = Corrections::read(&request.corrections);
-    let cut = cut(&infos, request.target, config, &corrections);
+    let cut = cut(infos, request.target, config, &corrections);
     let least_saving = (f64::from(total) * config.min_saving).ceil() as u32;
     if cut.fresh == 0 {
         return Ok(Outcome::Unchanged(format!(
@@ -68,7 +67,7 @@ pub(crate) fn compress(
     }
     let focus = request.focus.as_deref();
     let mut gather = Gather::new(view, config, tools, focus);
-    gather.walk(&infos, &cut.folded);
+    gather.walk(infos, &cut.folded);
     let gathered = gather.finish(&request.memory, &corrections.lost);
     let words = focus.map(focus_words).unwrap_or_default();
     let fitter = Fitter::new(gathered.summary.clone(), &config.budgets, &words, &tools.words, host);
@@ -82,13 +81,20 @@ pub(crate) fn compress(
         )));
     }
     let details = details(&gathered, &summary, &cut);
-    Ok(Outcome::Compressed(plan(&cut.folded, text, details)))
+    let positions = (0..)
+        .zip(&cut.folded)
+        .filter(|(_, folded)| **folded)
+        .map(|(at, _): (Position, _)| at);
+    let mut plan = PlanBuilder::over(layout);
+    plan.fold_with(positions, text, Some(details))
+        .map_err(|error| Failure::failed(format!("the fold is not a plan: {error}")))?;
+    Ok(Outcome::Compressed(plan.build()))
 }
 
 /// Which groups are kept.
 fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Corrections) -> Cut {
     let latest_request = infos.iter().rposition(|info| info.kind == EntryKind::User);
-    let must: HashSet<u32> = infos
+    let must: Set<u32> = infos
         .iter()
         .enumerate()
         .filter(|(at, info)| {
@@ -98,28 +104,33 @@ fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Correcti
         })
         .map(|(_, info)| info.group)
         .collect();
-    let tokens_of = |infos: &mut dyn Iterator<Item = &EntryInfo>| infos.map(|info| info.tokens).fold(0, u32::saturating_add);
+    let tokens_of =
+        |infos: &mut dyn Iterator<Item = &EntryInfo>| infos.map(|info| info.tokens).fold(0, u32::saturating_add);
     let mandatory = tokens_of(&mut infos.iter().filter(|info| must.contains(&info.group)));
     // A quarter of the target for the summary, so that a small window still gets one that says something.
     let for_summary = (target / 4).clamp(LEAST_SUMMARY, config.max_summary_tokens.max(LEAST_SUMMARY));
     let spare = target.saturating_sub(for_summary).saturating_sub(mandatory);
     let keep = corrections.keep_less(config.keep_recent_tokens.min(spare));
     let recent = recent_groups(infos, keep, &must);
-    let folded: Vec<bool> =
-        infos.iter().map(|info| !must.contains(&info.group) && !recent.contains(&info.group)).collect();
+    let folded: Vec<bool> = infos
+        .iter()
+        .map(|info| !must.contains(&info.group) && !recent.contains(&info.group))
+        .collect();
     let chosen = || infos.iter().zip(&folded);
     Cut {
         kept_tokens: tokens_of(&mut chosen().filter(|(_, folded)| !**folded).map(|(info, _)| info)),
         folded_tokens: tokens_of(&mut chosen().filter(|(_, folded)| **folded).map(|(info, _)| info)),
-        fresh: chosen().filter(|(info, folded)| **folded && info.kind != EntryKind::Summary).count() as u32,
+        fresh: chosen()
+            .filter(|(info, folded)| **folded && info.kind != EntryKind::Summary)
+            .count() as u32,
         folded,
     }
 }
 
 /// The groups at the end that take at most `keep` tokens; the last one in any case, as the model is about to read it.
 /// A summary is never recent: it is merged into the new one, not kept beside it.
-fn recent_groups(infos: &[EntryInfo], keep: u32, must: &HashSet<u32>) -> HashSet<u32> {
-    let mut recent = HashSet::new();
+fn recent_groups(infos: &[EntryInfo], keep: u32, must: &Set<u32>) -> Set<u32> {
+    let mut recent = Set::default();
     let mut taken = 0_u32;
     let mut at = infos.len();
     while at > 0 {
@@ -160,7 +171,11 @@ fn within(fitter: &Fitter, limit: u32, corrections: &Corrections, host: &Host) -
         }
         // As much less as it was too long, and a little more, as items go whole.
         let over = tokens - limit;
-        whole = if tries + 1 == TRIES { 0 } else { whole.saturating_sub(over + over / 4 + 8) };
+        whole = if tries + 1 == TRIES {
+            0
+        } else {
+            whole.saturating_sub(over + over / 4 + 8)
+        };
     }
 }
 
@@ -187,22 +202,4 @@ fn details(gathered: &Gathered, summary: &Summary, cut: &Cut) -> String {
             .map(|section| section.heading()).collect::<Vec<_>>(),
     })
     .to_string()
-}
-
-/// One summary where the first folded entry stood; everything kept stays in order.
-fn plan(folded: &[bool], text: String, details: String) -> Plan {
-    let covers = Span::over((0..folded.len()).filter(|at| folded[*at]).map(|at| at as Position));
-    let mut summary = Some(contextengine_sdk::Summary { covers, text, details: Some(details) });
-    let mut segments = Vec::new();
-    let mut at = 0;
-    while at < folded.len() {
-        let end = (at..folded.len()).find(|other| folded[*other] != folded[at]).unwrap_or(folded.len());
-        if folded[at] {
-            segments.extend(summary.take().map(Segment::Summary));
-        } else {
-            segments.push(Segment::Keep(Span::new(at as Position, end as Position)));
-        }
-        at = end;
-    }
-    Plan { segments }
 }

@@ -3,8 +3,6 @@
 //! One pass, in order. What is kept is looked at as well, but only to learn whether the user took something back,
 //! answered a question, or was answered; its text is not copied. Everything copied is masked first.
 
-use std::collections::HashMap;
-
 use contextengine_sdk::{Block, EntryInfo, EntryKind, Marks, Position, Span, View};
 
 use crate::anchors::{Finder, Index, Origin};
@@ -13,7 +11,7 @@ use crate::config::Config;
 use crate::deeds::Deeds;
 use crate::parse::{Parsed, parse};
 use crate::secrets::Secrets;
-use crate::summary::{Open, OpenKind, Replaced, Summary, clean_block, clean_line};
+use crate::summary::{Map, Open, OpenKind, Replaced, Summary, clean_block, clean_line, clean_struck};
 use crate::supersede::{Rules, Statement};
 use crate::words::{self, Words};
 
@@ -66,9 +64,8 @@ pub(crate) struct Gather<'a> {
     todos: Vec<String>,
     /// The newest question of the assistant that no message of the user followed.
     question: Option<String>,
-    /// The newest request, whether an empty answer followed, as in a turn that was broken off.
-    request: Option<(String, bool)>,
-    messages_seen: u64,
+    /// Requests that were folded and that no answer with content followed yet.
+    unanswered: Vec<String>,
     pending: Vec<(String, String, Deed)>,
 }
 
@@ -89,8 +86,7 @@ impl<'a> Gather<'a> {
             tasks: None,
             todos: Vec::new(),
             question: None,
-            request: None,
-            messages_seen: 0,
+            unanswered: Vec::new(),
             pending: Vec::new(),
         }
     }
@@ -102,7 +98,10 @@ impl<'a> Gather<'a> {
         while at < infos.len() {
             let page = self.page(infos, folded, at);
             let texts = if page.iter().any(|&folded| folded) {
-                Some(self.view.texts(Span::new(at as u32, (at + page.len()) as u32), Some(self.config.scan_head_bytes)))
+                Some(self.view.texts(
+                    Span::new(at as u32, (at + page.len()) as u32),
+                    Some(self.config.scan_head_bytes),
+                ))
             } else {
                 None
             };
@@ -145,7 +144,13 @@ impl<'a> Gather<'a> {
             EntryKind::Assistant => self.assistant(text),
             EntryKind::ToolResult => self.result(at, info, text, names),
             EntryKind::Summary | EntryKind::BranchSummary => self.earlier(at),
-            EntryKind::Note | EntryKind::System => self.scan(text, Origin { prose: true, git: false }),
+            EntryKind::Note | EntryKind::System => self.scan(
+                text,
+                Origin {
+                    prose: true,
+                    git: false,
+                },
+            ),
         }
         self.summary.entries += u64::from(!matches!(info.kind, EntryKind::Summary));
     }
@@ -156,8 +161,7 @@ impl<'a> Gather<'a> {
             EntryKind::User => {
                 let text = self.view.text(at, Some(self.config.scan_head_bytes));
                 let text = self.tools.secrets.mask(&text).into_owned();
-                self.turn_begins();
-                self.request = None;
+                self.question = None;
                 self.hear(&text, false);
             }
             EntryKind::Assistant if info.bytes > 0 => self.answered(),
@@ -166,7 +170,9 @@ impl<'a> Gather<'a> {
     }
 
     fn scan(&mut self, text: &str, origin: Origin) {
-        self.tools.finder.scan(text, origin, &self.tools.secrets, &mut self.index);
+        self.tools
+            .finder
+            .scan(text, origin, &self.tools.secrets, &mut self.index);
     }
 
     /// The part of a long text behind its head that is read as well.
@@ -181,26 +187,41 @@ impl<'a> Gather<'a> {
     fn user(&mut self, at: Position, info: &EntryInfo, text: &str) {
         let tail = self.tail(at, info);
         let said = without_synthetic(text);
-        self.turn_begins();
-        self.scan(&said, Origin { prose: true, git: false });
+        self.question = None;
+        self.scan(
+            &said,
+            Origin {
+                prose: true,
+                git: false,
+            },
+        );
         if let Some(tail) = &tail {
-            self.scan(tail, Origin { prose: true, git: false });
+            self.scan(
+                tail,
+                Origin {
+                    prose: true,
+                    git: false,
+                },
+            );
         }
-        self.messages_seen += 1;
         if words::is_trivial(&said) {
             self.summary.messages_left_out += u64::from(!said.trim().is_empty() || info.bytes > 0);
             return;
         }
         let masked = self.tools.secrets.mask(&said).into_owned();
         self.hear(&masked, true);
-        let total = if tail.is_some() { info.bytes as usize } else { masked.len() };
+        let total = if tail.is_some() {
+            info.bytes as usize
+        } else {
+            masked.len()
+        };
         let limit = self.config.max_message_tokens as usize * 4;
         let tail = tail.map(|tail| self.tools.secrets.mask(&tail).into_owned());
         let message = clean_block(&head_and_tail(&masked, tail.as_deref(), total, limit));
         if message.is_empty() {
             return;
         }
-        self.request = Some((cut(&clean_line(&message), MAX_LINE), false));
+        self.unanswered.push(cut(&clean_line(&message), MAX_LINE));
         if self.summary.goal.is_none() && self.config.budgets.goal > 0 {
             let limit = self.config.budgets.goal as usize * 4;
             self.summary.goal = Some(clean_block(&head_and_tail(&message, None, message.len(), limit)));
@@ -211,35 +232,32 @@ impl<'a> Gather<'a> {
 
     /// Rules in a message, and what they take back.
     fn hear(&mut self, text: &str, folded: bool) {
-        let message = self.messages_seen;
         for sentence in words::sentences(text) {
             let obliges = folded && self.tools.words.is_constraint(sentence);
             if obliges || crate::supersede::may_replace(sentence) {
-                self.rules.hear(Statement::new(&clean_line(sentence), message), obliges);
+                self.rules.hear(Statement::new(&clean_line(sentence)), obliges);
             }
         }
     }
 
-    fn turn_begins(&mut self) {
-        self.question = None;
-        if let Some((text, true)) = self.request.take() {
-            self.summary.open.push(Open { kind: OpenKind::Request, text });
-        }
-    }
-
+    /// Something with content was answered: the model saw every request before it. Requests that an earlier summary
+    /// left open are answered too.
     fn answered(&mut self) {
-        self.request = None;
+        self.unanswered.clear();
     }
 
     fn assistant(&mut self, text: &str) {
         if text.trim().is_empty() {
-            if let Some((_, broken_off)) = &mut self.request {
-                *broken_off = true;
-            }
             return;
         }
         self.answered();
-        self.scan(text, Origin { prose: true, git: false });
+        self.scan(
+            text,
+            Origin {
+                prose: true,
+                git: false,
+            },
+        );
         let masked = self.tools.secrets.mask(text).into_owned();
         self.question = None;
         let mut todos = Vec::new();
@@ -281,12 +299,18 @@ impl<'a> Gather<'a> {
         self.deeds.no_result(std::mem::take(&mut self.pending));
         for block in self.view.blocks(at) {
             match block {
-                Block::Text(text) => self.assistant(&text),
+                Block::Text(text) => self.assistant(floor(&text, self.config.scan_head_bytes as usize)),
                 Block::ToolCall(call) => {
                     let mut deed = deed(&call.name, &call.arguments);
                     let words = std::mem::take(&mut deed.words);
                     let limit = (self.config.scan_head_bytes as usize).min(words.len());
-                    self.scan(floor(&words, limit), Origin { prose: false, git: deed.git });
+                    self.scan(
+                        floor(&words, limit),
+                        Origin {
+                            prose: false,
+                            git: deed.git,
+                        },
+                    );
                     self.mask_deed(&mut deed);
                     if let Some(tasks) = deed.tasks.take() {
                         self.tasks = Some(tasks);
@@ -305,7 +329,10 @@ impl<'a> Gather<'a> {
     }
 
     fn result(&mut self, at: Position, info: &EntryInfo, text: &str, names: &[String]) {
-        let name = info.tool.and_then(|tool| names.get(tool as usize)).map_or("", String::as_str);
+        let name = info
+            .tool
+            .and_then(|tool| names.get(tool as usize))
+            .map_or("", String::as_str);
         let deed = self.call_of(at, name);
         let git = deed.as_ref().is_some_and(|deed| deed.git);
         let origin = Origin { prose: false, git };
@@ -317,7 +344,8 @@ impl<'a> Gather<'a> {
         let Some(deed) = deed else { return };
         let failed = info.marks.contains(Marks::FAILED);
         let report = tail.as_deref().unwrap_or(text);
-        self.deeds.done(name, &deed, failed, report, &self.tools.words, &self.tools.secrets);
+        self.deeds
+            .done(name, &deed, failed, report, &self.tools.words, &self.tools.secrets);
     }
 
     /// The call that a result answers. Ids are asked for only where the tool's name leaves a choice.
@@ -352,7 +380,13 @@ impl<'a> Gather<'a> {
     }
 
     fn foreign(&mut self, text: &str) {
-        self.scan(text, Origin { prose: true, git: false });
+        self.scan(
+            text,
+            Origin {
+                prose: true,
+                git: false,
+            },
+        );
         let masked = self.tools.secrets.mask(text).into_owned();
         let limit = self.config.budgets.earlier as usize * 4;
         let words = clean_block(&head_and_tail(&masked, None, masked.len(), limit));
@@ -385,15 +419,17 @@ impl<'a> Gather<'a> {
         }
         for open in old.open {
             match open.kind {
-                OpenKind::Request => new.open.push(open),
+                OpenKind::Request => self.unanswered.push(open.text),
                 OpenKind::Question => self.question = Some(open.text),
                 OpenKind::Todo => self.todos.push(open.text),
             }
         }
         for rule in old.constraints {
-            self.rules.hear(Statement::new(&rule, self.messages_seen), true);
+            self.rules.hear(Statement::new(&rule), true);
         }
-        self.rules.replaced.extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
+        self.rules
+            .replaced
+            .extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
         self.index.take_over(&old.anchors);
         self.deeds.take_over(old.modified, old.read, old.commands, old.errors);
     }
@@ -416,39 +452,61 @@ impl<'a> Gather<'a> {
         summary.rounds += 1;
         summary.constraints = self.rules.in_force.into_iter().map(|rule| rule.text).collect();
         let replaced = self.rules.replaced.into_iter();
-        summary.replaced = replaced.map(|(old, by)| Replaced { old: old.replace("~~", "~"), by }).collect();
+        summary.replaced = replaced
+            .map(|(old, by)| Replaced {
+                old: clean_struck(&old),
+                by,
+            })
+            .collect();
+        let requests = self.unanswered.into_iter();
+        summary.open.extend(requests.map(|text| Open {
+            kind: OpenKind::Request,
+            text,
+        }));
         if let Some(text) = self.question {
-            summary.open.push(Open { kind: OpenKind::Question, text });
+            summary.open.push(Open {
+                kind: OpenKind::Question,
+                text,
+            });
         }
         for text in self.tasks.unwrap_or(self.todos) {
             let text = cut(&clean_line(&text), MAX_LINE);
             if !text.is_empty() {
-                summary.open.push(Open { kind: OpenKind::Todo, text });
+                summary.open.push(Open {
+                    kind: OpenKind::Todo,
+                    text,
+                });
             }
         }
         keep_last_of_equal(&mut summary.decisions, |text| text.as_str());
+        keep_firm(&mut summary.decisions, &self.tools.words);
         keep_last_of_equal(&mut summary.focus_notes, |text| text.as_str());
         keep_last_of_equal(&mut summary.open, |open| open.text.as_str());
         let before = summary.messages.len();
         keep_last_of_equal(&mut summary.messages, |text| text.as_str());
         summary.messages_left_out += (before - summary.messages.len()) as u64;
-        self.index.merge_bare_names();
+        self.index.merge_short_paths();
         let (read_files, modified_files) = self.deeds.files();
         self.deeds.into_summary(&self.index, &mut summary);
         summary.anchors = self.tools.finder.lists(&self.index);
         for list in &mut summary.anchors {
             if list.kind == "files" {
-                list.names.retain(|file| !read_files.contains(&file.name) && !modified_files.contains(&file.name));
+                list.names
+                    .retain(|file| !read_files.contains(&file.name) && !modified_files.contains(&file.name));
             }
         }
         summary.anchors.retain(|list| !list.names.is_empty());
-        Gathered { summary, read_files, modified_files }
+        Gathered {
+            summary,
+            read_files,
+            modified_files,
+        }
     }
 }
 
 /// Of items with the same text, only the last.
 fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
-    let mut last: HashMap<String, usize> = HashMap::new();
+    let mut last: Map<String, usize> = Map::default();
     for (at, item) in items.iter().enumerate() {
         last.insert(text(item).to_lowercase(), at);
     }
@@ -457,6 +515,22 @@ fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
         let keep = last.get(&text(item).to_lowercase()) == Some(&at);
         at += 1;
         keep
+    });
+}
+
+/// Of sentences that only may decide something, the newest few.
+fn keep_firm(decisions: &mut Vec<String>, words: &Words) {
+    const WEAK_SHOWN: usize = 10;
+    let weak = |text: &String| words.decision(text) < 2;
+    let mut skip = decisions
+        .iter()
+        .filter(|text| weak(text))
+        .count()
+        .saturating_sub(WEAK_SHOWN);
+    decisions.retain(|text| {
+        let old = skip > 0 && weak(text);
+        skip -= usize::from(old);
+        !old
     });
 }
 
@@ -476,7 +550,9 @@ pub(crate) fn focus_words(focus: &str) -> Vec<String> {
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '"' | '(' | ')'))
         .map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()).to_lowercase())
         .filter(|word| word.chars().count() >= 3 || !word.is_ascii() && !word.is_empty())
-        .filter(|word| !["the", "and", "for", "with", "about", "focus", "keep", "that", "this"].contains(&word.as_str()))
+        .filter(|word| {
+            !["the", "and", "for", "with", "about", "focus", "keep", "that", "this"].contains(&word.as_str())
+        })
         .collect();
     words.sort();
     words.dedup();
@@ -513,13 +589,22 @@ pub(crate) fn head_and_tail(head: &str, tail: Option<&str>, total: usize, limit:
     }
     let last = &end[start..];
     let missing = total.saturating_sub(first.len() + last.len());
-    format!("{}\n[… {missing} bytes of this are left out here …]\n{}", first.trim_end(), last.trim_start())
+    format!(
+        "{}\n[… {missing} bytes of this are left out here …]\n{}",
+        first.trim_end(),
+        last.trim_start()
+    )
 }
 
 /// A user entry without what agent programs put into it: reminders, environment, echoes of local commands.
 fn without_synthetic(text: &str) -> String {
     const WRAPPED: [&str; 7] = [
-        "system-reminder", "environment_context", "user_instructions", "local-command-stdout", "command-name", "command-message",
+        "system-reminder",
+        "environment_context",
+        "user_instructions",
+        "local-command-stdout",
+        "command-name",
+        "command-message",
         "command-args",
     ];
     if !text.contains('<') {
@@ -531,7 +616,9 @@ fn without_synthetic(text: &str) -> String {
         let mut clean = String::new();
         let mut rest = text.as_str();
         while let Some((before, after)) = rest.split_once(&open) {
-            let Some((_, behind)) = after.split_once(&close) else { break };
+            let Some((_, behind)) = after.split_once(&close) else {
+                break;
+            };
             clean.push_str(before);
             rest = behind;
         }
@@ -546,7 +633,11 @@ pub(crate) fn source_of(tool: &str, deed: &Deed) -> String {
     match &deed.command {
         Some(command) => calls::core(command).to_owned(),
         None => {
-            let file = deed.modified.first().or_else(|| deed.read.first()).map_or("", String::as_str);
+            let file = deed
+                .modified
+                .first()
+                .or_else(|| deed.read.first())
+                .map_or("", String::as_str);
             clean_line(&format!("{tool} {file}"))
         }
     }

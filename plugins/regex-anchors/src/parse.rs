@@ -29,13 +29,21 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         }
         rest.push(line);
     }
-    let mut reader = Reader { summary: Summary::default(), section: None, item: None, rest };
+    let mut reader = Reader {
+        summary: Summary::default(),
+        section: None,
+        item: None,
+        rest,
+    };
     for line in lines {
         reader.line(line);
     }
     reader.end_item();
     let rest = reader.rest.join("\n");
-    Some(Parsed { summary: reader.summary, rest: rest.trim().to_owned() })
+    Some(Parsed {
+        summary: reader.summary,
+        rest: rest.trim().to_owned(),
+    })
 }
 
 struct Reader<'t> {
@@ -66,7 +74,9 @@ impl<'t> Reader<'t> {
     }
 
     fn end_item(&mut self) {
-        let (Some(section), Some(item)) = (self.section, self.item.take()) else { return };
+        let (Some(section), Some(item)) = (self.section, self.item.take()) else {
+            return;
+        };
         let item = item.trim_end_matches('\n');
         if item.is_empty() {
             return;
@@ -121,13 +131,19 @@ fn put(summary: &mut Summary, section: Section, item: &str) -> bool {
 
 fn replaced(item: &str) -> Option<Replaced> {
     let (old, by) = item.strip_prefix("~~")?.split_once("~~ replaced by: ")?;
-    Some(Replaced { old: old.to_owned(), by: by.to_owned() })
+    Some(Replaced {
+        old: old.to_owned(),
+        by: by.to_owned(),
+    })
 }
 
 fn open(item: &str) -> Option<Open> {
     let (word, text) = item.split_once(": ")?;
     let kind = OpenKind::ALL.into_iter().find(|kind| kind.word() == word)?;
-    Some(Open { kind, text: text.to_owned() })
+    Some(Open {
+        kind,
+        text: text.to_owned(),
+    })
 }
 
 /// `word ×3: …` as the word, the number and the rest.
@@ -142,7 +158,11 @@ fn counted_head(item: &str) -> Option<(&str, u32, &str)> {
 fn command(item: &str) -> Option<Command> {
     let (word, count, line) = counted_head(item)?;
     let status = Status::ALL.into_iter().find(|status| status.word() == word)?;
-    Some(Command { status, count, line: line.to_owned() })
+    Some(Command {
+        status,
+        count,
+        line: line.to_owned(),
+    })
 }
 
 fn error(item: &str) -> Option<ErrorLine> {
@@ -153,7 +173,12 @@ fn error(item: &str) -> Option<ErrorLine> {
         _ => return None,
     };
     let (source, line) = tail.split_once(ARROW)?;
-    Some(ErrorLine { resolved, count, source: source.to_owned(), line: line.to_owned() })
+    Some(ErrorLine {
+        resolved,
+        count,
+        source: source.to_owned(),
+        line: line.to_owned(),
+    })
 }
 
 fn name_list(item: &str) -> Option<NameList> {
@@ -161,9 +186,138 @@ fn name_list(item: &str) -> Option<NameList> {
     let names = tail
         .split(", ")
         .map(|name| match name.rsplit_once(" ×") {
-            Some((name, count)) => Some(Counted { name: name.to_owned(), count: count.parse().ok()? }),
-            None => Some(Counted { name: name.to_owned(), count: 1 }),
+            Some((name, count)) => Some(Counted {
+                name: name.to_owned(),
+                count: count.parse().ok()?,
+            }),
+            None => Some(Counted {
+                name: name.to_owned(),
+                count: 1,
+            }),
         })
         .collect::<Option<Vec<_>>>()?;
-    names.iter().all(|name| is_listable(&name.name)).then(|| NameList { kind: kind.to_owned(), names })
+    names.iter().all(|name| is_listable(&name.name)).then(|| NameList {
+        kind: kind.to_owned(),
+        names,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::summary::{clean_block, clean_line, clean_source, clean_struck, render};
+
+    /// Texts that try to look like parts of a summary.
+    fn nasty() -> impl Strategy<Value = String> {
+        prop_oneof![
+            ".{1,40}",
+            "(## Goal|## Constraints|- |  |\n|```|~~|: | ×3|, | → |replaced by: |request|ok|a|\\.|#|\t|\r|\0){1,20}",
+            Just(format!("{MARKER}\n## Goal\n- x")),
+            Just(NOTHING.to_owned()),
+            Just(INTRO.to_owned()),
+        ]
+    }
+
+    fn block() -> impl Strategy<Value = String> {
+        nasty()
+            .prop_map(|text| clean_block(&text))
+            .prop_filter("empty", |text| !text.is_empty())
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        nasty()
+            .prop_map(|text| clean_line(&text))
+            .prop_filter("empty", |text| !text.is_empty())
+    }
+
+    fn names() -> impl Strategy<Value = Vec<Counted>> {
+        let name = line().prop_filter("not listable", |name| is_listable(name));
+        prop::collection::vec(
+            (name, 1_u32..50).prop_map(|(name, count)| Counted { name, count }),
+            0..4,
+        )
+    }
+
+    prop_compose! {
+        fn any_summary()(
+            goal in prop::option::of(block()),
+            focus in prop::option::of((block(), prop::collection::vec(line(), 0..3))),
+            constraints in prop::collection::vec(line(), 0..4),
+            replaced in prop::collection::vec((line(), line()), 0..3),
+            messages in prop::collection::vec(block(), 0..4),
+            open in prop::collection::vec((0..3_usize, block()), 0..3),
+            more in (prop::collection::vec(block(), 0..3), prop::collection::vec(line(), 0..3)),
+            files in (names(), names()),
+            commands in prop::collection::vec((0..3_usize, 1_u32..9, line()), 0..3),
+            errors in prop::collection::vec((any::<bool>(), 1_u32..9, line(), line()), 0..3),
+            notes in prop::collection::vec(block(), 0..2),
+            earlier in prop::collection::vec(block(), 0..2),
+            anchors in prop::collection::vec(("[a-z][a-z0-9-]{0,8}", names()), 0..3),
+            numbers in (any::<u32>(), any::<u32>(), any::<u32>()),
+        ) -> Summary {
+            let (focus, focus_notes) = focus.map_or((None, Vec::new()), |(focus, notes)| (Some(focus), notes));
+            Summary {
+                goal, focus, focus_notes, constraints, messages, notes, earlier,
+                replaced: replaced.into_iter().map(|(old, by)| Replaced { old: clean_struck(&old), by }).collect(),
+                open: open.into_iter().map(|(kind, text)| Open { kind: OpenKind::ALL[kind], text }).collect(),
+                state: more.0,
+                decisions: more.1,
+                modified: files.0,
+                read: files.1,
+                commands: commands.into_iter()
+                    .map(|(status, count, line)| Command { status: Status::ALL[status], count, line }).collect(),
+                errors: errors.into_iter().map(|(resolved, count, source, line)| ErrorLine {
+                    resolved, count, source: clean_source(&source), line,
+                }).collect(),
+                anchors: anchors.into_iter().filter(|(_, names)| !names.is_empty())
+                    .map(|(kind, names)| NameList { kind, names }).collect(),
+                entries: u64::from(numbers.0),
+                rounds: numbers.1,
+                messages_left_out: u64::from(numbers.2),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_rendered_is_read_back_as_it_was(
+            summary in any_summary(),
+            required in prop::collection::vec("[A-Z][a-z ]{0,10}[a-z]|Goal|Errors", 0..3),
+        ) {
+            let text = render(&summary, &required);
+            let parsed = parse(&text);
+            prop_assert_eq!(parsed, Some(Parsed { summary, rest: String::new() }), "{}", text);
+        }
+
+        #[test]
+        fn any_text_behind_the_marker_is_read_without_loss_of_words(text in "(## Goal\n|## Files\n|- |  |word|\n|: ){0,40}") {
+            let parsed = parse(&format!("{MARKER}\n{text}"));
+            prop_assert!(parsed.is_some());
+            let again = parsed.map(|parsed| render(&parsed.summary, &[]) + &parsed.rest).unwrap_or_default();
+            prop_assert!(again.matches("word").count() >= text.matches("word").count().min(1));
+        }
+    }
+
+    #[test]
+    fn lines_of_a_host_around_a_summary_are_not_part_of_it() {
+        let summary = Summary {
+            goal: Some("a".to_owned()),
+            rounds: 1,
+            ..Summary::default()
+        };
+        let text = format!("Summary of before:\n<summary>\n{}\n</summary>", render(&summary, &[]));
+        let parsed = parse(&text);
+        assert_eq!(
+            parsed.map(|parsed| (parsed.summary, parsed.rest)),
+            Some((summary, "Summary of before:\n<summary>\n</summary>".to_owned()))
+        );
+    }
+
+    #[test]
+    fn other_texts_are_not_summaries_of_this_plugin() {
+        assert_eq!(parse("## Goal\n- a"), None);
+        assert_eq!(parse(""), None);
+    }
 }

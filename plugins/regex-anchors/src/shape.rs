@@ -8,24 +8,95 @@ use crate::anchors::{Kind, Origin};
 /// Extensions of files that people name. Two lists by how they are used: the second ones are also members of objects
 /// (`console.log`) or ends of words, and count only behind a slash or in prose.
 const EXTENSIONS: &[&str] = &[
-    "adoc", "bash", "bat", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "cjs", "dart", "ex", "exs", "fish", "go",
-    "gradle", "graphql", "hpp", "hs", "htm", "html", "ini", "ipynb", "java", "jpeg", "jpg", "js", "json", "json5",
-    "jsonl", "jsx", "kt", "less", "lua", "md", "mdx", "mjs", "ml", "pdf", "php", "pl", "png", "properties", "proto",
-    "ps1", "py", "pyi", "rb", "rs", "rst", "scala", "scss", "sh", "sql", "svelte", "svg", "swift", "tex", "tf", "toml",
-    "ts", "tsv", "tsx", "txt", "vue", "wasm", "wit", "xml", "yaml", "yml", "zig", "zsh",
+    "adoc",
+    "bash",
+    "bat",
+    "cc",
+    "cfg",
+    "conf",
+    "cpp",
+    "cs",
+    "css",
+    "csv",
+    "cjs",
+    "dart",
+    "ex",
+    "exs",
+    "fish",
+    "go",
+    "gradle",
+    "graphql",
+    "hpp",
+    "hs",
+    "htm",
+    "html",
+    "ini",
+    "ipynb",
+    "java",
+    "jpeg",
+    "jpg",
+    "js",
+    "json",
+    "json5",
+    "jsonl",
+    "jsx",
+    "kt",
+    "less",
+    "lua",
+    "md",
+    "mdx",
+    "mjs",
+    "ml",
+    "pdf",
+    "php",
+    "pl",
+    "png",
+    "properties",
+    "proto",
+    "ps1",
+    "py",
+    "pyi",
+    "rb",
+    "rs",
+    "rst",
+    "scala",
+    "scss",
+    "sh",
+    "sql",
+    "svelte",
+    "svg",
+    "swift",
+    "tex",
+    "tf",
+    "toml",
+    "ts",
+    "tsv",
+    "tsx",
+    "txt",
+    "vue",
+    "wasm",
+    "wit",
+    "xml",
+    "yaml",
+    "yml",
+    "zig",
+    "zsh",
 ];
-const WEAK_EXTENSIONS: &[&str] =
-    &["bin", "c", "db", "diff", "env", "gif", "gz", "h", "lock", "log", "m", "map", "patch", "r", "snap", "so", "tar", "zip"];
+const WEAK_EXTENSIONS: &[&str] = &[
+    "bin", "c", "db", "diff", "env", "gif", "gz", "h", "lock", "log", "m", "map", "patch", "r", "snap", "so", "tar",
+    "zip",
+];
 
 /// First folders that make a path of two words without an extension (`src/auth`) a path.
 const ROOTS: &[&str] = &[
-    ".github", "app", "apps", "bin", "cmd", "config", "crates", "docs", "examples", "internal", "lib", "libs", "packages",
-    "pkg", "plugins", "scripts", "src", "test", "tests", "tools",
+    ".github", "app", "apps", "bin", "cmd", "config", "crates", "docs", "examples", "internal", "lib", "libs",
+    "packages", "pkg", "plugins", "scripts", "src", "test", "tests", "tools",
 ];
 
 /// First parts of branch names, beside those that are also folders.
-const BRANCH_PREFIXES: &[&str] =
-    &["bugfix", "chore", "feat", "feature", "fix", "hotfix", "perf", "refactor", "release", "salvage", "spike", "wip"];
+const BRANCH_PREFIXES: &[&str] = &[
+    "bugfix", "chore", "feat", "feature", "fix", "hotfix", "perf", "refactor", "release", "salvage", "spike", "wip",
+];
 const BRANCH_NAMES: &[&str] = &["main", "master", "develop", "dev", "trunk", "staging", "production"];
 
 /// First parts of media types, which look like paths.
@@ -33,25 +104,58 @@ const MEDIA: &[&str] = &["application", "text", "image", "audio", "video", "mult
 
 /// Upper-case words with a number that are standards and not tickets.
 const NOT_TICKETS: &[&str] = &[
-    "AES", "API", "ASCII", "BASE", "COVID", "CP", "CRC", "ECMA", "ED", "ES", "GB", "GPT", "HTTP", "IEEE", "IPV", "ISO", "LATIN",
-    "MD", "MP", "MPEG", "PKCS", "PR", "RSA", "SHA", "TLS", "UCS", "UTF", "WINDOWS", "WPA", "X",
+    "AES", "API", "ASCII", "BASE", "COVID", "CP", "CRC", "ECMA", "ED", "ES", "GB", "GPT", "HTTP", "IEEE", "IPV", "ISO",
+    "LATIN", "MD", "MP", "MPEG", "PKCS", "PR", "RSA", "SHA", "TLS", "UCS", "UTF", "WINDOWS", "WPA", "X",
 ];
 
 /// Names of `errno`, which are words of any capitals otherwise.
 const ERRNO: &[&str] = &[
-    "EACCES", "EADDRINUSE", "EADDRNOTAVAIL", "EAGAIN", "EBADF", "EBUSY", "ECONNABORTED", "ECONNREFUSED", "ECONNRESET",
-    "EEXIST", "EHOSTUNREACH", "EINTR", "EINVAL", "EISDIR", "ELOOP", "EMFILE", "ENETUNREACH", "ENOENT", "ENOMEM", "ENOSPC",
-    "ENOTDIR", "ENOTEMPTY", "ENOTFOUND", "EPERM", "EPIPE", "ERESOLVE", "EROFS", "ETIMEDOUT", "EXDEV",
+    "EACCES",
+    "EADDRINUSE",
+    "EADDRNOTAVAIL",
+    "EAGAIN",
+    "EBADF",
+    "EBUSY",
+    "ECONNABORTED",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "EEXIST",
+    "EHOSTUNREACH",
+    "EINTR",
+    "EINVAL",
+    "EISDIR",
+    "ELOOP",
+    "EMFILE",
+    "ENETUNREACH",
+    "ENOENT",
+    "ENOMEM",
+    "ENOSPC",
+    "ENOTDIR",
+    "ENOTEMPTY",
+    "ENOTFOUND",
+    "EPERM",
+    "EPIPE",
+    "ERESOLVE",
+    "EROFS",
+    "ETIMEDOUT",
+    "EXDEV",
 ];
 
 /// Prefixes of ids with an underscore that services hand out.
 const ID_PREFIXES: &[&str] = &[
-    "acct", "call", "ch", "cus", "evt", "file", "in", "job", "msg", "order", "org", "pi", "plan", "price", "prod", "proj", "req",
-    "resp", "run", "sess", "session", "span", "sub", "task", "thread", "toolu", "trace", "txn", "user", "ws",
+    "acct", "call", "ch", "cus", "evt", "file", "in", "job", "msg", "order", "org", "pi", "plan", "price", "prod",
+    "proj", "req", "resp", "run", "sess", "session", "span", "sub", "task", "thread", "toolu", "trace", "txn", "user",
+    "ws",
 ];
 
 /// Hands the name behind a candidate to `found`, if there is one. Answers where the search goes on.
-pub(crate) fn name_of(text: &str, start: usize, end: usize, origin: Origin, mut found: impl FnMut(Kind, &str)) -> usize {
+pub(crate) fn name_of(
+    text: &str,
+    start: usize,
+    end: usize,
+    origin: Origin,
+    mut found: impl FnMut(Kind, &str),
+) -> usize {
     let candidate = &text[start..end];
     let before = Before { text, start };
     let first = candidate.as_bytes().first().copied().unwrap_or(0);
@@ -66,7 +170,11 @@ pub(crate) fn name_of(text: &str, start: usize, end: usize, origin: Origin, mut 
     }
     if let Some(branch) = branch_after_word(candidate) {
         let known = BRANCH_NAMES.contains(&branch) || branch.contains(['/', '-']) || origin.git;
-        if known && !has_extension(branch) && branch.bytes().any(|b| b.is_ascii_alphabetic()) && !is_word_after_branch(branch) {
+        if known
+            && !has_extension(branch)
+            && branch.bytes().any(|b| b.is_ascii_alphabetic())
+            && !is_word_after_branch(branch)
+        {
             found(Kind::Branches, branch);
             return end;
         }
@@ -75,7 +183,9 @@ pub(crate) fn name_of(text: &str, start: usize, end: usize, origin: Origin, mut 
     }
     if let Some(name) = env_name(candidate) {
         found(Kind::Env, name);
-        let secret = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL"].iter().any(|word| name.contains(word));
+        let secret = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL"]
+            .iter()
+            .any(|word| name.contains(word));
         return if secret { skip_value(text, end) } else { end };
     }
     if candidate.contains(['/', '\\']) {
@@ -115,7 +225,10 @@ struct Before<'t> {
 
 impl Before<'_> {
     fn last(self) -> Option<u8> {
-        self.start.checked_sub(1).and_then(|at| self.text.as_bytes().get(at)).copied()
+        self.start
+            .checked_sub(1)
+            .and_then(|at| self.text.as_bytes().get(at))
+            .copied()
     }
 
     /// The last bytes before the candidate that belong to its line, in lower case.
@@ -128,13 +241,17 @@ impl Before<'_> {
 }
 
 fn pem_end(text: &str, from: usize) -> usize {
-    text[from..].find("-----END ").map_or(text.len(), |footer| from + footer + "-----END ".len())
+    text[from..]
+        .find("-----END ")
+        .map_or(text.len(), |footer| from + footer + "-----END ".len())
 }
 
 /// Behind the value of a setting: the next white space or quote.
 fn skip_value(text: &str, from: usize) -> usize {
     let rest = text[from..].trim_start_matches(['"', '\'', '=', ' ']);
-    let value = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';')).unwrap_or(rest.len());
+    let value = rest
+        .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';'))
+        .unwrap_or(rest.len());
     text.len() - rest.len() + value
 }
 
@@ -147,6 +264,9 @@ fn url(candidate: &str) -> Option<&str> {
     let signed = ["token=", "key=", "signature=", "sig=", "secret=", "password="]
         .iter()
         .any(|word| rest.to_ascii_lowercase().contains(word));
+    if ["example.com", "example.org", "www.w3.org", "json-schema.org"].contains(&host) {
+        return None;
+    }
     let real = (host.contains('.') || host.starts_with("localhost") || scheme != "http") && host.len() >= 3;
     // Templates such as `https://${host}/` and `http://{}:{}` are not addresses.
     (real && !password && !signed && !candidate.contains(['{', '$', '%']) && !rest.contains("...")).then_some(candidate)
@@ -154,7 +274,15 @@ fn url(candidate: &str) -> Option<&str> {
 
 fn branch_after_word(candidate: &str) -> Option<&str> {
     const WORDS: [&str; 10] = [
-        "On branch ", "git:(", "checkout -b ", "checkout -B ", "checkout ", "switch -c ", "switch -C ", "switch ", "branch ",
+        "On branch ",
+        "git:(",
+        "checkout -b ",
+        "checkout -B ",
+        "checkout ",
+        "switch -c ",
+        "switch -C ",
+        "switch ",
+        "branch ",
         "HEAD -> ",
     ];
     let rest = WORDS
@@ -168,19 +296,57 @@ fn branch_after_word(candidate: &str) -> Option<&str> {
 /// Words that follow `branch` and the like in prose.
 fn is_word_after_branch(word: &str) -> bool {
     const WORDS: [&str; 16] = [
-        "and", "to", "is", "the", "for", "from", "of", "in", "on", "with", "name", "that", "protection", "up", "set", "or",
+        "and",
+        "to",
+        "is",
+        "the",
+        "for",
+        "from",
+        "of",
+        "in",
+        "on",
+        "with",
+        "name",
+        "that",
+        "protection",
+        "up",
+        "set",
+        "or",
     ];
     WORDS.contains(&word) || word.len() < 3
 }
 
 fn env_name(candidate: &str) -> Option<&str> {
-    const WORDS: [&str; 7] = ["${", "$", "process.env.", "env::var(\"", "getenv(\"", "environ[\"", "export "];
+    const WORDS: [&str; 7] = [
+        "${",
+        "$",
+        "process.env.",
+        "env::var(\"",
+        "getenv(\"",
+        "environ[\"",
+        "export ",
+    ];
     let name = match WORDS.iter().find_map(|word| candidate.strip_prefix(word)) {
         Some(name) => name,
         None => candidate.strip_suffix('=')?,
     };
-    let upper = name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-    (upper && name.len() >= 3).then_some(name)
+    const EVERYWHERE: [&str; 11] = [
+        "HOME",
+        "PATH",
+        "PWD",
+        "USER",
+        "SHELL",
+        "LANG",
+        "TMPDIR",
+        "USERPROFILE",
+        "JSON",
+        "EOF",
+        "TERM",
+    ];
+    let upper = name
+        .bytes()
+        .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    (upper && name.len() >= 3 && !EVERYWHERE.contains(&name)).then_some(name)
 }
 
 /// Candidates that carry the word that makes them what they are: ports, ids, HTTP status.
@@ -219,15 +385,21 @@ fn is_issue(candidate: &str, before: Before<'_>, after: &str, origin: Origin) ->
     }
     let digits = candidate.len() - 1;
     // `#333` in a style sheet, `&#39;` in a page, `#include`-like words and anchors of links.
-    let glued = before.last().is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'(' | b'[' | b','));
+    let glued = before
+        .last()
+        .is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'(' | b'[' | b','));
     if glued || after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
         return false;
     }
     let line = before.line();
-    let told = ["pr", "pull", "issue", "fix", "close", "resolve", "merge", "bug", "see", "gh ", "ticket"]
+    let told = [
+        "pr", "pull", "issue", "fix", "close", "resolve", "merge", "bug", "see", "gh ", "ticket",
+    ]
+    .iter()
+    .any(|word| line.contains(word));
+    let colour = ["color", "colour", "bg", "green", "red", "gray", "grey", "background"]
         .iter()
         .any(|word| line.contains(word));
-    let colour = ["color", "colour", "bg", "green", "red", "gray", "grey", "background"].iter().any(|word| line.contains(word));
     match digits {
         _ if colour => false,
         6 => told,
@@ -245,7 +417,10 @@ fn plain(candidate: &str, before: Before<'_>, after: &str, origin: Origin, mut f
         found(Kind::Ids, candidate);
     } else if candidate.starts_with("CVE-") {
         found(Kind::Tickets, candidate);
-    } else if let Some((word, number)) = candidate.split_once('-').filter(|(word, number)| is_ticket(word, number)) {
+    } else if let Some((word, number)) = candidate
+        .split_once('-')
+        .filter(|(word, number)| is_ticket(word, number))
+    {
         if !NOT_TICKETS.contains(&word) && !after.starts_with(['-', '.', '_']) && !number.is_empty() {
             found(Kind::Tickets, candidate);
         }
@@ -255,7 +430,10 @@ fn plain(candidate: &str, before: Before<'_>, after: &str, origin: Origin, mut f
         if digits > 0 && letters > 0 && is_commit(candidate, before, origin) {
             found(if bytes.len() > 40 { Kind::Ids } else { Kind::Commits }, candidate);
         }
-    } else if let Some((prefix, rest)) = candidate.split_once('_').filter(|(prefix, _)| ID_PREFIXES.contains(prefix)) {
+    } else if let Some((prefix, rest)) = candidate
+        .split_once('_')
+        .filter(|(prefix, _)| ID_PREFIXES.contains(prefix))
+    {
         let mixed = rest.bytes().any(|b| b.is_ascii_digit()) && !rest.contains('_') && !prefix.is_empty();
         if mixed {
             found(Kind::Ids, candidate);
@@ -272,10 +450,11 @@ fn plain(candidate: &str, before: Before<'_>, after: &str, origin: Origin, mut f
 }
 
 fn is_uuid(text: &str) -> bool {
-    text.len() == 36 && text.bytes().enumerate().all(|(at, b)| match at {
-        8 | 13 | 18 | 23 => b == b'-',
-        _ => b.is_ascii_hexdigit(),
-    })
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
 }
 
 fn is_ticket(word: &str, number: &str) -> bool {
@@ -287,9 +466,12 @@ fn is_ticket(word: &str, number: &str) -> bool {
 
 fn is_error_code(text: &str) -> bool {
     let number = |prefix: &str| {
-        text.strip_prefix(prefix).is_some_and(|rest| rest.len() >= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
+        text.strip_prefix(prefix)
+            .is_some_and(|rest| rest.len() >= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
     };
-    let signal = ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT", "SIGINT", "SIGPIPE", "SIGBUS", "SIGILL", "SIGHUP"];
+    let signal = [
+        "SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT", "SIGINT", "SIGPIPE", "SIGBUS", "SIGILL", "SIGHUP",
+    ];
     text.starts_with("ERR_") || number("TS") || number("E") || signal.contains(&text)
 }
 
@@ -307,7 +489,9 @@ fn is_commit(candidate: &str, before: Before<'_>, origin: Origin) -> bool {
     if candidate.len() > 40 {
         return candidate.len() == 64 && line.contains("sha256");
     }
-    let words = ["commit", "merge", "head", "revert", "cherry", "rebase", "sha", "checkout", "git ", "reset", "tag ", "rev "];
+    let words = [
+        "commit", "merge", "head", "revert", "cherry", "rebase", "sha", "checkout", "git ", "reset", "tag ", "rev ",
+    ];
     candidate.len() == 40 || origin.git || words.iter().any(|word| line.contains(word))
 }
 
@@ -315,13 +499,20 @@ fn version(candidate: &str) -> Option<&str> {
     let numbers = candidate.strip_prefix('v').unwrap_or(candidate);
     let core = numbers.split('-').next().unwrap_or_default();
     let parts: Vec<&str> = core.split('.').collect();
-    let digits = parts.iter().all(|part| !part.is_empty() && part.len() <= 5 && part.bytes().all(|b| b.is_ascii_digit()));
+    let digits = parts
+        .iter()
+        .all(|part| !part.is_empty() && part.len() <= 5 && part.bytes().all(|b| b.is_ascii_digit()));
     if !(3..=4).contains(&parts.len()) || !digits {
+        return None;
+    }
+    // `01.48.00` is a time of day: versions have no leading zeros.
+    if parts.iter().any(|part| part.len() > 1 && part.starts_with('0')) {
         return None;
     }
     let value = |at: usize| parts.get(at).and_then(|part| part.parse::<u32>().ok()).unwrap_or(0);
     // 2024.11.02 and 21.01.2025 are days.
-    let day = (1970..2100).contains(&value(0)) || ((1970..2100).contains(&value(2)) && value(0) <= 31 && value(1) <= 12);
+    let day =
+        (1970..2100).contains(&value(0)) || ((1970..2100).contains(&value(2)) && value(0) <= 31 && value(1) <= 12);
     (!day).then_some(candidate)
 }
 
@@ -335,34 +526,53 @@ fn has_extension(name: &str) -> bool {
 }
 
 fn is_bare_file(candidate: &str, before: Before<'_>, after: &str, origin: Origin) -> bool {
-    let Some(extension) = extension(candidate) else { return false };
+    let Some(extension) = extension(candidate) else {
+        return false;
+    };
     // A call, a member of a member, a piece of a longer word.
     if after.starts_with('(') || matches!(before.last(), Some(b'.' | b'$' | b'@' | b'*' | b'/' | b'\\')) {
         return false;
     }
     let stem = candidate.split('.').next().unwrap_or_default();
     // `Node.js` is a program.
-    if stem.len() < 2 || (extension == "js" && ["node", "next", "vue", "nuxt", "three", "d3"].contains(&&*stem.to_ascii_lowercase())) {
+    if stem.len() < 2
+        || (extension == "js" && ["node", "next", "vue", "nuxt", "three", "d3"].contains(&&*stem.to_ascii_lowercase()))
+    {
         return false;
     }
-    EXTENSIONS.contains(&extension) || (origin.prose && WEAK_EXTENSIONS.contains(&extension) && !matches!(stem, "console" | "process" | "this" | "self"))
+    EXTENSIONS.contains(&extension)
+        || (origin.prose
+            && WEAK_EXTENSIONS.contains(&extension)
+            && !matches!(stem, "console" | "process" | "this" | "self"))
 }
 
 /// A candidate with slashes: a path, a branch, a package, a reference to an issue, or words.
 fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -> Option<(Kind, &'c str)> {
     if let Some((repository, number)) = candidate.split_once('#') {
-        let reference = repository.split('/').count() == 2 && !number.is_empty() && !repository.starts_with(['.', '/', '~']);
+        let reference =
+            repository.split('/').count() == 2 && !number.is_empty() && !repository.starts_with(['.', '/', '~']);
         return reference.then_some((Kind::Issues, candidate));
     }
     let mut name = candidate.trim_end_matches(['.', '/', '\\', '=', '-', '+', '%', '~']);
-    if origin.git && (before.line().starts_with("diff --git") || before.line().starts_with("--- ") || before.line().starts_with("+++ ")) {
-        name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    if origin.git
+        && (before.line().starts_with("diff --git")
+            || before.line().starts_with("--- ")
+            || before.line().starts_with("+++ "))
+    {
+        name = name
+            .strip_prefix("a/")
+            .or_else(|| name.strip_prefix("b/"))
+            .unwrap_or(name);
     }
     if name.contains('\\') {
         return windows_path(name).then_some((Kind::Files, name));
     }
     // A closing tag, a regular expression, a piece of a glob or of a template.
-    if matches!(before.last(), Some(b'<' | b'}' | b'*' | b':' | b'$' | b'^' | b'%' | b')' | b']')) || name.contains('$') {
+    if matches!(
+        before.last(),
+        Some(b'<' | b'}' | b'*' | b':' | b'$' | b'^' | b'%' | b')' | b']')
+    ) || name.contains('$')
+    {
         return None;
     }
     let segments: Vec<&str> = name.split('/').filter(|segment| !segment.is_empty()).collect();

@@ -7,6 +7,13 @@
 
 use std::fmt::Write as _;
 
+/// A map whose order and hashing are the same in every run. The default hasher asks the system for randomness, which
+/// a component does not have.
+pub(crate) type Map<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>;
+
+/// A set, likewise.
+pub(crate) type Set<T> = std::collections::HashSet<T, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>;
+
 /// First line of every summary of this plugin. The number is that of the spelling.
 pub(crate) const MARKER: &str = "# Earlier conversation, condensed (regex-anchors 1)";
 
@@ -216,7 +223,10 @@ pub(crate) fn render(summary: &Summary, required: &[String]) -> String {
     let _ = write!(out, "{MARKER}\n{INTRO}\n");
     for section in Section::ALL {
         if section == Section::Originals {
-            for heading in required.iter().filter(|heading| Section::ALL.iter().all(|s| s.heading() != *heading)) {
+            for heading in required
+                .iter()
+                .filter(|heading| Section::ALL.iter().all(|s| s.heading() != *heading))
+            {
                 let _ = write!(out, "\n## {heading}\n{NOTHING}\n");
             }
         }
@@ -325,7 +335,11 @@ impl Open {
 }
 
 fn times(count: u32) -> String {
-    if count > 1 { format!(" ×{count}") } else { String::new() }
+    if count > 1 {
+        format!(" ×{count}")
+    } else {
+        String::new()
+    }
 }
 
 impl Command {
@@ -345,6 +359,7 @@ impl ErrorLine {
 pub(crate) fn is_listable(name: &str) -> bool {
     !name.is_empty()
         && !name.contains(", ")
+        && !name.ends_with(',')
         && !name.contains(" ×")
         && name.trim() == name
         && !name.chars().any(char::is_control)
@@ -385,7 +400,18 @@ pub(crate) fn clean_line(text: &str) -> String {
 
 /// A line that can stand before [`ARROW`].
 pub(crate) fn clean_source(text: &str) -> String {
-    clean_line(text).replace(ARROW, " -> ")
+    clean_line(text).replace(ARROW.trim(), "->")
+}
+
+/// A line that can stand between `~~` and `~~`.
+pub(crate) fn clean_struck(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '~' || !clean.ends_with('~') {
+            clean.push(c);
+        }
+    }
+    clean
 }
 
 /// The fence that would close the code block that the text leaves open.
@@ -393,7 +419,9 @@ fn open_fence(text: &str) -> Option<String> {
     let mut open: Option<(char, usize)> = None;
     for line in text.split('\n') {
         let line = line.trim();
-        let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { continue };
+        let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else {
+            continue;
+        };
         let length = line.chars().take_while(|c| *c == mark).count();
         if length < 3 {
             continue;

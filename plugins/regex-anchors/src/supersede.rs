@@ -5,15 +5,14 @@
 //! now", …) and is about the same thing: it names what it replaces, shares the subject, or gives another value of the
 //! same kind. The later statement itself is always kept word for word.
 
-use std::collections::{BTreeSet, HashSet};
+use crate::summary::Set;
+use std::collections::BTreeSet;
 
 /// What a sentence says, as far as it matters for taking back another one.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
     /// The sentence, word for word.
     pub(crate) text: String,
-    /// Which message of the user it stands in, counted over the whole session.
-    pub(crate) message: u64,
     subject: BTreeSet<String>,
     values: Vec<Value>,
 }
@@ -33,43 +32,142 @@ enum ValueKind {
 
 /// Marks that something changes, and those that only add.
 const CHANGE: &[&str] = &[
-    "actually", "instead", "no longer", "not anymore", "anymore", "any more", "change", "scratch that", "correction", "rather",
-    "switch to", "make it", "make that", "on second thought", "i changed my mind", "from now on", "update:", "replace", "stop using",
-    "doch", "stattdessen", "nicht mehr", "ab jetzt", "plutôt", "finalement", "désormais", "en vez", "mejor", "ya no", "en realidad",
-    "改成", "改用", "改为", "不再", "其实", "やっぱり", "代わりに", "変更",
+    "actually",
+    "instead",
+    "no longer",
+    "not anymore",
+    "anymore",
+    "any more",
+    "scratch that",
+    "correction",
+    "rather",
+    "switch to",
+    "make it",
+    "make that",
+    "on second thought",
+    "i changed my mind",
+    "from now on",
+    "update:",
+    "replace",
+    "stop using",
+    "doch",
+    "stattdessen",
+    "nicht mehr",
+    "ab jetzt",
+    "plutôt",
+    "finalement",
+    "désormais",
+    "en vez",
+    "mejor",
+    "ya no",
+    "en realidad",
+    "改成",
+    "改用",
+    "改为",
+    "不再",
+    "其实",
+    "やっぱり",
+    "代わりに",
+    "変更",
 ];
-const ADDITION: &[&str] = &["also", "too", "as well", "additionally", "in addition", "both", "auch", "aussi", "también", "也", "还", "も"];
+const ADDITION: &[&str] = &[
+    "also",
+    "too",
+    "as well",
+    "additionally",
+    "in addition",
+    "both",
+    "auch",
+    "aussi",
+    "también",
+    "也",
+    "还",
+    "も",
+];
 const PERMISSION: &[&str] = &[
-    "you may now", "you can now", "you are allowed", "you're allowed", "it's ok to", "its ok to", "it is ok to", "it's fine to",
-    "feel free to", "ok to ", "okay to ", "no problem to", "you may ", "du darfst jetzt", "tu peux maintenant", "ahora puedes", "现在可以",
+    "you may now",
+    "you can now",
+    "you are allowed",
+    "you're allowed",
+    "it's ok to",
+    "its ok to",
+    "it is ok to",
+    "it's fine to",
+    "feel free to",
+    "ok to ",
+    "okay to ",
+    "no problem to",
+    "you may ",
+    "du darfst jetzt",
+    "tu peux maintenant",
+    "ahora puedes",
+    "现在可以",
     "してもいい",
 ];
 const PROHIBITION: &[&str] = &[
-    "never", "not ", "don't", "dont", "mustn't", "without", "avoid", "no ", "nicht", "kein", "nie", "ne ", "n'", "jamais", "nunca", "不",
-    "禁止", "ないで", "いけない", "off limits", "off-limits",
+    "never",
+    "not ",
+    "don't",
+    "dont",
+    "mustn't",
+    "without",
+    "avoid",
+    "no ",
+    "nicht",
+    "kein",
+    "nie",
+    "ne ",
+    "n'",
+    "jamais",
+    "nunca",
+    "不",
+    "禁止",
+    "ないで",
+    "いけない",
+    "off limits",
+    "off-limits",
 ];
 const FORGET: &[&str] = &[
-    "forget about ", "forget the ", "forget what i said about ", "forget ", "never mind about ", "nevermind the ", "never mind the ",
-    "ignore what i said about ", "ignore the ", "scratch the ", "drop the ", "no need for ", "no need to ", "we no longer need ",
-    "vergiss ", "oublie ", "olvida ", "忘了", "忘记",
+    "forget about ",
+    "forget the ",
+    "forget what i said about ",
+    "forget ",
+    "never mind about ",
+    "nevermind the ",
+    "never mind the ",
+    "ignore what i said about ",
+    "ignore the ",
+    "scratch the ",
+    "drop the ",
+    "no need for ",
+    "no need to ",
+    "we no longer need ",
+    "vergiss ",
+    "oublie ",
+    "olvida ",
+    "忘了",
+    "忘记",
 ];
 
 /// Words that say nothing about the subject.
 const STOP: &[&str] = &[
-    "the", "and", "for", "that", "this", "with", "you", "use", "using", "used", "not", "don't", "dont", "never", "always", "only", "must",
-    "should", "have", "has", "are", "was", "will", "can", "may", "now", "actually", "instead", "please", "make", "sure", "it's", "its",
-    "from", "into", "than", "then", "but", "all", "any", "our", "your", "just", "also", "need", "want", "let", "let's", "lets", "more",
-    "longer", "anymore", "rather", "prefer", "without", "about", "what", "said", "forget", "change", "switch", "keep", "set", "put", "it",
-    "to", "of", "in", "on", "at", "is", "be", "do", "no", "we", "an", "as", "or", "if", "so", "by", "me", "my", "ok", "okay", "free",
-    "feel", "allowed", "touch", "avoid", "stop", "ignore", "drop", "mind", "second", "thought", "going", "forward", "i", "a",
+    "the", "and", "for", "that", "this", "with", "you", "use", "using", "used", "not", "don't", "dont", "never",
+    "always", "only", "must", "should", "have", "has", "are", "was", "will", "can", "may", "now", "actually",
+    "instead", "please", "make", "sure", "it's", "its", "from", "into", "than", "then", "but", "all", "any", "our",
+    "your", "just", "also", "need", "want", "let", "let's", "lets", "more", "longer", "anymore", "rather", "prefer",
+    "without", "about", "what", "said", "forget", "switch", "keep", "set", "put", "it", "to", "of", "in", "on", "at",
+    "is", "be", "do", "no", "we", "an", "as", "or", "if", "so", "by", "me", "my", "ok", "okay", "free", "feel",
+    "allowed", "touch", "avoid", "stop", "ignore", "drop", "mind", "second", "thought", "going", "forward", "i", "a",
 ];
 
 impl Statement {
     /// A sentence of a message.
-    pub(crate) fn new(text: &str, message: u64) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut subject = BTreeSet::new();
         let mut values = Vec::new();
-        for word in text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"' | '`' | '\'' | '!' | '?')) {
+        for word in
+            text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"' | '`' | '\'' | '!' | '?'))
+        {
             let word = word.trim_matches(|c: char| matches!(c, '.' | ':' | '=' | '*'));
             if let Some(value) = value(word) {
                 values.push(value);
@@ -80,7 +178,11 @@ impl Statement {
                 }
             }
         }
-        Self { text: text.to_owned(), message, subject, values }
+        Self {
+            text: text.to_owned(),
+            subject,
+            values,
+        }
     }
 }
 
@@ -96,7 +198,10 @@ fn value(word: &str) -> Option<Value> {
     } else {
         ValueKind::Unit
     };
-    Some(Value { kind, text: word.to_owned() })
+    Some(Value {
+        kind,
+        text: word.to_owned(),
+    })
 }
 
 /// Plural and singular are one subject.
@@ -111,7 +216,12 @@ fn stem(word: &str) -> String {
 pub(crate) fn may_replace(text: &str) -> bool {
     let lower = text.to_lowercase();
     !text.ends_with(['?', '？'])
-        && (has_any(&lower, CHANGE) || has_any(&lower, PERMISSION) || has_any(&lower, FORGET) || swap(&lower).is_some())
+        && (changes(&lower) || has_any(&lower, PERMISSION) || has_any(&lower, FORGET) || swap(&lower).is_some())
+}
+
+/// `change the port to 9090` replaces; `change the parser` is work.
+fn changes(lower: &str) -> bool {
+    has_any(lower, CHANGE) || has(lower, "change") && has(lower, "to") && lower.bytes().any(|b| b.is_ascii_digit())
 }
 
 fn has_any(text: &str, words: &[&str]) -> bool {
@@ -122,19 +232,44 @@ fn has_any(text: &str, words: &[&str]) -> bool {
 fn has(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, _)| {
         let ascii = words.is_ascii();
-        let open = text[..at].chars().next_back().is_none_or(|c| !ascii || !c.is_alphanumeric());
-        let close = words.ends_with([' ', '\'']) || text[at + words.len()..].chars().next().is_none_or(|c| !ascii || !c.is_alphanumeric());
+        let open = text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !ascii || !c.is_alphanumeric());
+        let close = words.ends_with([' ', '\''])
+            || text[at + words.len()..]
+                .chars()
+                .next()
+                .is_none_or(|c| !ascii || !c.is_alphanumeric());
         open && close
     })
 }
 
 /// `use A instead of B`, `A, not B`, `A rather than B`, `from B to A`: what goes out.
 fn swap(lower: &str) -> Option<String> {
-    const BEFORE: [&str; 9] =
-        [" instead of ", " rather than ", ", not ", " and not ", " statt ", " au lieu de ", " en vez de ", " en lugar de ", "而不是"];
-    let out = BEFORE.iter().find_map(|mark| lower.split_once(mark).map(|(_, out)| out));
-    let out = out.or_else(|| lower.split_once(" from ").filter(|(_, tail)| tail.contains(" to ")).map(|(_, tail)| tail))?;
-    let word = out.split_whitespace().find(|word| !matches!(*word, "the" | "a" | "an" | "using" | "use"))?;
+    const BEFORE: [&str; 9] = [
+        " instead of ",
+        " rather than ",
+        ", not ",
+        " and not ",
+        " statt ",
+        " au lieu de ",
+        " en vez de ",
+        " en lugar de ",
+        "而不是",
+    ];
+    let out = BEFORE
+        .iter()
+        .find_map(|mark| lower.split_once(mark).map(|(_, out)| out));
+    let out = out.or_else(|| {
+        lower
+            .split_once(" from ")
+            .filter(|(_, tail)| tail.contains(" to "))
+            .map(|(_, tail)| tail)
+    })?;
+    let word = out
+        .split_whitespace()
+        .find(|word| !matches!(*word, "the" | "a" | "an" | "using" | "use"))?;
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
     (!word.is_empty() && !STOP.contains(&word)).then(|| word.to_owned())
 }
@@ -156,18 +291,34 @@ pub(crate) fn replaces(new: &Statement, old: &Statement, latest_value: bool) -> 
         }
     }
     if let Some(object) = forgotten(&new_lower) {
-        let words = Statement::new(object, 0).subject;
+        let words = Statement::new(object).subject;
         if !words.is_empty() && words.iter().all(|word| old.subject.contains(word)) {
             return true;
         }
     }
-    if has_any(&new_lower, PERMISSION) && !has_any(&new_lower, &["not ", "never"]) && has_any(&old_lower, PROHIBITION) && same_subject {
+    if has_any(&new_lower, PERMISSION)
+        && !has_any(&new_lower, &["not ", "never"])
+        && has_any(&old_lower, PROHIBITION)
+        && same_subject
+    {
         return true;
     }
-    if !has_any(&new_lower, CHANGE) || has_any(&new_lower, ADDITION) {
+    if !changes(&new_lower) || has_any(&new_lower, ADDITION) {
         return false;
     }
-    let ends = has_any(&new_lower, &["no longer", "anymore", "any more", "not anymore", "stop using", "nicht mehr", "ya no", "不再"]);
+    let ends = has_any(
+        &new_lower,
+        &[
+            "no longer",
+            "anymore",
+            "any more",
+            "not anymore",
+            "stop using",
+            "nicht mehr",
+            "ya no",
+            "不再",
+        ],
+    );
     if ends && same_subject {
         return true;
     }
@@ -197,7 +348,10 @@ fn forgotten(lower: &str) -> Option<&str> {
     FORGET.iter().find_map(|mark| {
         let at = lower.find(mark)?;
         let open = lower[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
-        let object = lower[at + mark.len()..].split(['.', ',', ';', '!']).next().unwrap_or_default();
+        let object = lower[at + mark.len()..]
+            .split(['.', ',', ';', '!'])
+            .next()
+            .unwrap_or_default();
         (open && !object.trim().is_empty()).then_some(object)
     })
 }
@@ -209,7 +363,7 @@ pub(crate) struct Rules {
     pub(crate) in_force: Vec<Statement>,
     /// Taken back: what was said, and what was said later.
     pub(crate) replaced: Vec<(String, String)>,
-    known: HashSet<String>,
+    known: Set<String>,
 }
 
 /// The most rules that are compared with a sentence that bears a mark of change. Bounds the work on a session that

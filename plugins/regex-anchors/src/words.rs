@@ -4,7 +4,7 @@
 //! many costs a few tokens; a rule that was lost costs the user's trust. So the user's side errs towards taking, within
 //! its budget, and the assistant's side (decisions) towards leaving.
 
-use regex::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 
 /// The longest sentence that is taken as a constraint or a decision, in bytes. Longer ones are pasted text.
 const MAX_SENTENCE: usize = 600;
@@ -36,9 +36,9 @@ const CONSTRAINT: &[&str] = &[
     r"\bfrom now on\b|\bgoing forward\b|\bmake it\b",
     r"\byou (?:may|can) now\b",
     r"\bremember (?:to|that)\b",
-    r"^no [a-z]",
+    r"(?:^|[,;] )no [a-z]",
     // German
-    r"\b(?:muss|musst|m\x{fc}ssen|darf|d\x{fc}rfen|soll|sollen) ",
+    r"\b(?:muss|musst|m\x{fc}ssen|darf|darfst|d\x{fc}rfen|soll|sollst|sollen) ",
     r"\b(?:niemals|immer|keinesfalls|ausschlie\x{df}lich|bevorzug|vermeide|stattdessen|unbedingt)",
     r"\bbitte (?:kein|nicht|nur)|^(?:kein|nicht|nur|nie)|\bohne\b|\bstell(?:e|t)? sicher|\b(?:verwende|benutze|nutze|nimm)\b",
     // French
@@ -46,7 +46,7 @@ const CONSTRAINT: &[&str] = &[
     r"\bn(?:e |')\S+ (?:pas|jamais|rien)\b|\butilise[rz]?\b",
     // Spanish
     r"\b(?:debe|debes|deben|hay que|nunca|siempre|solamente|\x{fa}nicamente|sin|evita|prefiero|prefiere)\b",
-    r"(?:^|[,.;\x{a1}] ?)(?:solo|s\x{f3}lo|no (?:uses|toques|cambies|modifiques|borres|hagas)|usa|aseg\x{fa}rate)\b",
+    r"(?:^|[,.;] ?|\x{a1})(?:solo|s\x{f3}lo|no (?:uses|toques|cambies|modifiques|borres|hagas)|usa|aseg\x{fa}rate)\b",
     // Chinese
     "不要|必须|务必|禁止|不能|不得|不许|不准|只能|只用|始终|总是|请用|请使用|优先|确保|一定要|别再|避免|而不是|改用",
     // Japanese
@@ -72,7 +72,7 @@ const DECISION_STRONG: &[&str] = &[
     r"\bthe fix (?:is|was)\b",
     r"\bi(?:'ll| will) use\b.{0,80}\b(?:instead|because|rather|so that)\b",
     r"\bi found (?:the|that)\b",
-    r"\bentschieden|\bgrund (?:ist|war)|\bursache\b|d\x{e9}cid\x{e9}|\bcause (?:est|racine)|\bdecid[i\x{ed}]|\bcausa ra\x{ed}z",
+    r"\bentschieden|\bgrund (?:ist|war)|\bursache\b|d\x{e9}cid\x{e9}|\bcause (?:est|racine)|\bdecidi|decid\x{ed}|\bcausa ra\x{ed}z",
     "决定|根本原因|原因是|改用|決定|根本的な原因|原因は",
 ];
 const DECISION_WEAK: &[&str] = &[
@@ -88,7 +88,8 @@ const DECISION_WEAK: &[&str] = &[
 /// Lines of output that report an error.
 const ERROR_LINE: &[&str] = &[
     r"\b[A-Za-z]*(?:Error|Exception)\b ?(?:\[[\w]+\])?(?::|\()",
-    r"^\W{0,3}(?:npm (?:ERR!|error)|error|fatal|panic|failed|failure|fail)\b[^a-z]{0,3}[:\[ ]",
+    r"^npm (?:ERR!|error) (?:code|Missing|404)",
+    r"^\W{0,3}(?:error|fatal|panic|failed|failure|fail)\b[^a-z]{0,3}[:\[ ]",
     r"\berror(?:\[E\d{4}\]| TS\d+|:)",
     r"\bpanicked at\b|^Traceback \(most|\bSegmentation fault\b|\bcommand not found\b|\bpermission denied\b",
     r"\bno such file or directory\b|\bcannot find\b|\bcould not (?:find|resolve|compile|connect)\b|\bunable to\b",
@@ -103,7 +104,7 @@ const TODO: &[&str] = &[
     r"\b(?:still (?:need|needs|have|has) to|remains to be|remaining (?:work|tasks?|steps?) ?:|not yet (?:done|implemented|finished))\b",
 ];
 
-/// The compiled forms.
+/// The compiled forms. Over bytes: without Unicode tables, only those accept a class such as `\\S`.
 #[derive(Debug)]
 pub(crate) struct Words {
     constraint: Regex,
@@ -115,14 +116,22 @@ pub(crate) struct Words {
 }
 
 fn any(forms: &[&str]) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(&forms.join("|")).case_insensitive(true).unicode(false).build()
+    RegexBuilder::new(&forms.join("|"))
+        .case_insensitive(true)
+        .unicode(false)
+        .build()
 }
 
 impl Words {
     /// Compiles the forms; `extra` are words of the operator that oblige too.
     pub(crate) fn new(extra: &[String]) -> Result<Self, regex::Error> {
         let mut constraint: Vec<String> = CONSTRAINT.iter().map(|&form| utf8(form)).collect();
-        constraint.extend(extra.iter().filter(|word| !word.trim().is_empty()).map(|word| regex::escape(word.trim())));
+        constraint.extend(
+            extra
+                .iter()
+                .filter(|word| !word.trim().is_empty())
+                .map(|word| regex::escape(word.trim())),
+        );
         let own = |forms: &[&str]| forms.iter().map(|&form| utf8(form)).collect::<Vec<_>>();
         let compile = |forms: Vec<String>| any(&forms.iter().map(String::as_str).collect::<Vec<_>>());
         Ok(Self {
@@ -138,28 +147,30 @@ impl Words {
     /// Does the user's sentence oblige?
     pub(crate) fn is_constraint(&self, sentence: &str) -> bool {
         let question = sentence.ends_with(['?', '？']);
-        !question && self.constraint.is_match(sentence) && !self.not_constraint.is_match(sentence)
+        !question && self.constraint.is_match(sentence.as_bytes()) && !self.not_constraint.is_match(sentence.as_bytes())
     }
 
     /// How firmly the assistant's sentence decides: 2, 1, or 0 for not at all.
     pub(crate) fn decision(&self, sentence: &str) -> u8 {
-        if sentence.ends_with(['?', '？', ':']) {
+        // `The problem is clear.` decides nothing.
+        const SAYS_SOMETHING: usize = 32;
+        if sentence.ends_with(['?', '？', ':']) || sentence.len() < SAYS_SOMETHING && sentence.is_ascii() {
             0
-        } else if self.decision_strong.is_match(sentence) {
+        } else if self.decision_strong.is_match(sentence.as_bytes()) {
             2
         } else {
-            u8::from(self.decision_weak.is_match(sentence))
+            u8::from(self.decision_weak.is_match(sentence.as_bytes()))
         }
     }
 
     /// Does the line of output report an error?
     pub(crate) fn is_error(&self, line: &str) -> bool {
-        self.error_line.is_match(line)
+        self.error_line.is_match(line.as_bytes())
     }
 
     /// Does the line name a task that is not done?
     pub(crate) fn is_todo(&self, line: &str) -> bool {
-        self.todo.is_match(line)
+        self.todo.is_match(line.as_bytes())
     }
 }
 
@@ -168,7 +179,9 @@ fn utf8(form: &str) -> String {
     let mut out = String::with_capacity(form.len());
     let mut rest = form;
     while let Some((before, after)) = rest.split_once(r"\x{") {
-        let Some((code, tail)) = after.split_once('}') else { break };
+        let Some((code, tail)) = after.split_once('}') else {
+            break;
+        };
         out.push_str(before);
         out.extend(u32::from_str_radix(code, 16).ok().and_then(char::from_u32));
         rest = tail;
@@ -217,7 +230,7 @@ fn is_output(line: &str) -> bool {
     for c in line.chars() {
         if c.is_alphabetic() {
             letters += 1;
-        } else if !c.is_whitespace() {
+        } else if !c.is_alphanumeric() && !c.is_whitespace() {
             others += 1;
         }
     }
@@ -246,7 +259,11 @@ fn split<'t>(line: &'t str, found: &mut Vec<&'t str>) {
 }
 
 fn is_abbreviation(text: &str) -> bool {
-    ["e.g.", "i.e.", "etc.", "vs.", "cf.", "z.B.", "d.h.", "bzw.", "p. ex.", "approx."].iter().any(|short| text.ends_with(short))
+    [
+        "e.g.", "i.e.", "etc.", "vs.", "cf.", "z.B.", "d.h.", "bzw.", "p. ex.", "approx.",
+    ]
+    .iter()
+    .any(|short| text.ends_with(short))
 }
 
 fn push<'t>(sentence: &'t str, found: &mut Vec<&'t str>) {
@@ -260,13 +277,76 @@ fn push<'t>(sentence: &'t str, found: &mut Vec<&'t str>) {
 /// Messages that move the work on but say nothing to remember.
 pub(crate) fn is_trivial(message: &str) -> bool {
     const WORDS: &[&str] = &[
-        "", "ok", "okay", "k", "yes", "y", "yeah", "yep", "yup", "sure", "no", "n", "nope", "continue", "go", "go on", "go ahead", "proceed",
-        "next", "keep going", "carry on", "thanks", "thank you", "thx", "ty", "great", "nice", "cool", "good", "perfect", "done", "lgtm", "hi",
-        "hello", "hey", "stop", "wait", "resume", "retry", "try again", "do it", "yes please", "please continue", "please do", "ok continue",
-        "ja", "nein", "weiter", "danke", "oui", "non", "merci", "continuez", "sí", "si", "gracias", "sigue", "好", "好的", "继续", "是", "谢谢",
-        "はい", "続けて", "お願いします", "ありがとう",
+        "",
+        "ok",
+        "okay",
+        "k",
+        "yes",
+        "y",
+        "yeah",
+        "yep",
+        "yup",
+        "sure",
+        "no",
+        "n",
+        "nope",
+        "continue",
+        "go",
+        "go on",
+        "go ahead",
+        "proceed",
+        "next",
+        "keep going",
+        "carry on",
+        "thanks",
+        "thank you",
+        "thx",
+        "ty",
+        "great",
+        "nice",
+        "cool",
+        "good",
+        "perfect",
+        "done",
+        "lgtm",
+        "hi",
+        "hello",
+        "hey",
+        "stop",
+        "wait",
+        "resume",
+        "retry",
+        "try again",
+        "do it",
+        "yes please",
+        "please continue",
+        "please do",
+        "ok continue",
+        "ja",
+        "nein",
+        "weiter",
+        "danke",
+        "oui",
+        "non",
+        "merci",
+        "continuez",
+        "sí",
+        "si",
+        "gracias",
+        "sigue",
+        "好",
+        "好的",
+        "继续",
+        "是",
+        "谢谢",
+        "はい",
+        "続けて",
+        "お願いします",
+        "ありがとう",
     ];
-    let words = message.trim().trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' || c == '。' || c == '！');
+    let words = message
+        .trim()
+        .trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' || c == '。' || c == '！');
     let command = words.starts_with('/') && !words[1..].contains(['/', ' ', '\n']);
     command || (words.len() <= 24 && WORDS.contains(&words.to_lowercase().as_str()))
 }
@@ -327,7 +407,8 @@ mod tests {
 
     #[test]
     fn sentences_leave_out_code_quotes_and_output() {
-        let text = "Do this. Then e.g. that!\n```\nnever run me\n```\n> must not count\n    at foo (bar.js:1:2)\n- last one";
+        let text =
+            "Do this. Then e.g. that!\n```\nnever run me\n```\n> must not count\n    at foo (bar.js:1:2)\n- last one";
         assert_eq!(sentences(text), ["Do this.", "Then e.g. that!", "last one"]);
     }
 

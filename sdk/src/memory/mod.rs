@@ -75,3 +75,6 @@ pub fn quarter_of_bytes(text: &str) -> u32 {
 fn limited(text: &str, limit: Option<u32>) -> &str {
     limit.map_or(text, |limit| crate::budget::head_bytes(text, limit as usize))
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,3 +97,34 @@ fn claude_code_gets_plain_ids_and_a_user_first() {
         ["Note | (the conversation begins here)", "Assistant | call_1=f({})", "ToolResult | f→call_1 "]
     );
 }
+
+#[test]
+fn a_branch_summary_and_notes_keep_their_kind() {
+    let document = read(&fixture("pi-v3.jsonl"));
+    let kinds = |entries: &[Arc<Entry>]| {
+        let of = |kind| {
+            entries
+                .iter()
+                .filter(|entry| entry.kind == kind)
+                .map(|entry| show_entry(entry))
+                .collect::<Vec<_>>()
+        };
+        (of(EntryKind::BranchSummary), of(EntryKind::Note))
+    };
+    for to in [Format::OpenAiChat, Format::Pi] {
+        let again = read(&convert(document.context(), to).unwrap().text());
+        assert_eq!(kinds(again.context()), kinds(document.context()), "{to}");
+    }
+    let again = read(&convert(document.context(), Format::ClaudeCode).unwrap().text());
+    assert_eq!(kinds(again.context()).0, kinds(document.context()).0);
+}
+
+#[test]
+fn a_call_that_never_got_an_answer_is_answered_before_the_next_message() {
+    let text = r#"[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}]"#;
+    for to in Format::ALL {
+        let again = read(&convert(read(text).context(), to).unwrap().text());
+        assert_paired(again.context());
+        assert_eq!(again.context().len(), 3, "{to}");
+    }
+}

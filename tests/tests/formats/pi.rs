@@ -328,3 +328,95 @@ fn a_header_alone_can_take_a_compaction() {
     let added = lines_added(&document, &[summary("S", &[])], &format!("{HEADER}\n"));
     assert!(added[0].contains(r#""parentId":null"#));
 }
+
+#[test]
+fn version_2_has_ids_and_notes_but_no_edits() {
+    let text = format!(
+        "{}\n{{\"id\":\"a\",\"parentId\":null,{}}}\n{{\"id\":\"b\",\"parentId\":\"a\",\"type\":\"message\",\
+         \"message\":{{\"role\":\"hookMessage\",\"content\":\"hooked\"}}}}\n{{\"id\":\"c\",\"parentId\":\"b\",{}}}\n",
+        HEADER.replace("\"version\":3", "\"version\":2"),
+        user("one"),
+        assistant("two")
+    );
+    let document = read(&text);
+    let old = document.context();
+    assert_eq!(show(old), ["User | one", "Note | hooked", "Assistant | two"]);
+    let new = [
+        summary("S", &old[..1]),
+        old[1].clone(),
+        old[2].clone(),
+        note("n", "Mind the budget."),
+    ];
+    let added = lines_added(&document, &new, &text);
+    assert!(added[0].contains(r#""firstKeptEntryId":"b""#), "{}", added[0]);
+    let again = read(&document.write(&new, &FACTS).unwrap().text());
+    assert_eq!(show(again.context()), show(&new));
+    let error = document.write(&[old[0].clone(), old[2].clone()], &FACTS).unwrap_err();
+    assert!(
+        matches!(error, FormatError::Inexpressible { format: Format::Pi, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_label_or_a_model_change_ahead_of_the_tail_is_not_what_is_pointed_at() {
+    let text = linear(&[
+        ("u1", &user("one")),
+        ("l1", r#""type":"label","targetId":"u1","label":"x""#),
+        ("m1", r#""type":"model_change","provider":"p","modelId":"m""#),
+        ("u2", &user("two")),
+        ("l2", r#""type":"label","targetId":"u2","label":"y""#),
+    ]);
+    let document = read(&text);
+    let old = document.context();
+    let added = lines_added(&document, &[summary("S", &old[..1]), old[1].clone()], &text);
+    assert!(
+        added[0].contains(r#""parentId":"l2""#) && added[0].contains(r#""firstKeptEntryId":"u2""#),
+        "{}",
+        added[0]
+    );
+}
+
+#[test]
+fn a_request_with_an_image_kept_ahead_stays_a_message() {
+    let document = v3();
+    let old = document.context();
+    let new = [
+        old[0].clone(),
+        old[7].clone(),
+        old[1].clone(),
+        summary("S", &old[2..10]),
+        old[10].clone(),
+    ];
+    let again = read(&document.write(&new, &FACTS).unwrap().text());
+    assert_eq!(
+        show(&again.context()[1..]),
+        [
+            "Summary | S",
+            "User | look at the picture | [image/png AAAA]",
+            "Assistant | done"
+        ]
+    );
+}
+
+#[test]
+fn details_that_are_not_json_are_left_out_with_a_remark() {
+    let document = v3();
+    let mut broken = Entry::clone(&summary("S", document.context()));
+    broken.compaction.as_mut().unwrap().details = Some("{oops".to_owned());
+    let written = document.write(&[Arc::new(broken)], &FACTS).unwrap();
+    assert!(
+        written.remarks.iter().any(|remark| remark.contains("not JSON")),
+        "{:?}",
+        written.remarks
+    );
+    assert!(
+        written
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("system messages stay")),
+        "{:?}",
+        written.remarks
+    );
+    assert_eq!(read(&written.text()).problems(), []);
+}

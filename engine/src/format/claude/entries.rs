@@ -184,7 +184,7 @@ impl Reader {
             })
         };
         let wrapped = |text: &String| WRAPPERS.iter().any(|wrapper| text.trim_start().starts_with(wrapper));
-        let kind = if record.is_true("isCompactSummary") {
+        let mut kind = if record.is_true("isCompactSummary") {
             EntryKind::Summary
         } else if record.is_true("isMeta") || (texts().next().is_some() && texts().all(wrapped)) {
             EntryKind::Note
@@ -193,8 +193,10 @@ impl Reader {
         };
         if let [Block::Text(text)] = blocks.as_mut_slice()
             && let Some((marked, inner)) = marker::unwrap(text)
-            && marked == kind
+            // A note may turn out to be more; words of the user never do.
+            && (marked == kind || kind == EntryKind::Note)
         {
+            kind = marked;
             *text = inner.to_owned();
         }
         if kind == EntryKind::User {

@@ -6,7 +6,8 @@
 //!
 //! The lines of one API message (same `message.id`, one line a block) are one assistant entry. A user line with
 //! several `tool_result` blocks is one entry for each, and one for each run of other blocks. Side chains, errors of the
-//! API and lines for the screen only are kept and not shown to the model; so are all lines of other types.
+//! API and lines for the screen only are kept and not shown to the model; so are all lines of other types. Among these
+//! is `microcompact_boundary`: results that Claude Code cleared in memory are seen here with the text that the file has.
 
 mod entries;
 mod write;
@@ -15,9 +16,10 @@ use std::collections::{HashMap, HashSet};
 
 pub(super) use write::write;
 
-use super::json::Object;
+use super::json::{Object, is_valid, on_one_line, quote};
 use super::source::{Line, Source};
 use super::{Format, FormatError, Problem, Reading};
+use crate::transcript::Compaction;
 
 /// What the writer needs of the file.
 #[derive(Debug)]
@@ -175,6 +177,31 @@ fn metadata<'a>(boundary: &Object<'a>) -> Option<Object<'a>> {
     boundary
         .object("compactMetadata")
         .or_else(|| boundary.object("compact_metadata"))
+}
+
+/// What is known of a compaction and has no place of Claude Code's own, as a field of the boundary's metadata with a
+/// comma ahead. `Err` holds what can be written where the details are not JSON.
+pub(super) fn own_metadata(compaction: &Compaction) -> Result<String, String> {
+    let mut own = Vec::new();
+    if !compaction.plugin.is_empty() {
+        own.push(format!(r#""plugin":{}"#, quote(&compaction.plugin)));
+    }
+    let details = compaction.details.as_deref();
+    own.extend(
+        details
+            .filter(|details| is_valid(details))
+            .map(|details| format!(r#""details":{}"#, on_one_line(details))),
+    );
+    let field = if own.is_empty() {
+        String::new()
+    } else {
+        format!(r#","contextengine":{{{}}}"#, own.join(","))
+    };
+    if details.is_none_or(is_valid) {
+        Ok(field)
+    } else {
+        Err(field)
+    }
 }
 
 /// Lines ahead of the boundary that it says are still seen, in the order in which they are.

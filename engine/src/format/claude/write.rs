@@ -11,10 +11,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Session, entries};
+use super::{Session, entries, own_metadata};
 use crate::format::changes::{Changes, Step, has_more_than_words, words};
 use crate::format::content::{blocks_with_words, with_words};
-use crate::format::json::{Object, array, is_valid, on_one_line, quote, range_in};
+use crate::format::json::{Object, array, on_one_line, quote, range_in};
 use crate::format::source::Source;
 use crate::format::{Format, FormatError, WriteFacts, Written, ids, marker};
 use crate::transcript::{Entry, EntryKind, Role, SourcePart};
@@ -207,8 +207,12 @@ impl<'a> Writer<'a> {
                 uuids.join(",")
             ));
         }
-        if let Some(own) = self.own_metadata(summary) {
-            metadata.push_str(&own);
+        if let Some(compaction) = &summary.compaction {
+            metadata.push_str(&own_metadata(compaction).unwrap_or_else(|rest| {
+                self.remarks
+                    .push("the details of the summary are left out: they are not JSON".into());
+                rest
+            }));
         }
         let json = format!(
             r#"{{"parentUuid":null,"logicalParentUuid":{logical},"isSidechain":false{},"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"timestamp":{},"uuid":{},"level":"info","compactMetadata":{{{metadata}}}}}"#,
@@ -219,23 +223,6 @@ impl<'a> Writer<'a> {
         self.push(&json);
         self.wrote(Some(boundary));
         self.insert(summary);
-    }
-
-    /// What is known of the compaction and has no place of Claude Code's own.
-    fn own_metadata(&mut self, summary: &Entry) -> Option<String> {
-        let compaction = summary.compaction.as_ref()?;
-        let mut own = Vec::new();
-        if !compaction.plugin.is_empty() {
-            own.push(format!(r#""plugin":{}"#, quote(&compaction.plugin)));
-        }
-        match &compaction.details {
-            Some(details) if is_valid(details) => own.push(format!(r#""details":{}"#, on_one_line(details))),
-            Some(_) => self
-                .remarks
-                .push("the details of the summary are left out: they are not JSON".into()),
-            None => {}
-        }
-        (!own.is_empty()).then(|| format!(r#","contextengine":{{{}}}"#, own.join(",")))
     }
 
     fn kept_uuids(&self) -> Vec<String> {

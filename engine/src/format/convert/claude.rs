@@ -2,8 +2,9 @@
 
 use super::{Clock, Losses, object};
 use crate::format::changes::words;
+use crate::format::claude::own_metadata;
 use crate::format::content::text_block;
-use crate::format::json::{is_valid, on_one_line, quote};
+use crate::format::json::quote;
 use crate::format::{ids, marker};
 use crate::transcript::{Block, Entry, EntryKind, ImageSource, Role};
 
@@ -130,14 +131,10 @@ impl Writer<'_> {
         let uuid = self.uuid(summary);
         let known = summary.compaction.as_deref();
         let tokens = known.map_or((0, 0), |compaction| (compaction.tokens_before, compaction.tokens_after));
-        let mut own = String::new();
-        if let Some(details) = known.and_then(|compaction| compaction.details.as_deref()) {
-            if is_valid(details) {
-                own = format!(r#","contextengine":{{"details":{}}}"#, on_one_line(details));
-            } else {
-                self.losses.details += 1;
-            }
-        }
+        let own = known.map_or(Ok(String::new()), own_metadata).unwrap_or_else(|rest| {
+            self.losses.details += 1;
+            rest
+        });
         let fields = format!(
             r#""type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{{"trigger":"manual","preTokens":{},"postTokens":{}{own}}}"#,
             tokens.0, tokens.1
