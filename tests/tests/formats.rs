@@ -20,10 +20,16 @@ mod pi;
 #[path = "formats/properties.rs"]
 mod properties;
 
-const FACTS: WriteFacts = WriteFacts { now: Timestamp(1_800_000_000_123), tokens_before: 9_000, tokens_after: 800 };
+const FACTS: WriteFacts = WriteFacts {
+    now: Timestamp(1_800_000_000_123),
+    tokens_before: 9_000,
+    tokens_after: 800,
+};
 
 fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/formats").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/formats")
+        .join(name);
     std::fs::read_to_string(path).unwrap()
 }
 
@@ -46,7 +52,11 @@ fn show_entry(entry: &Entry) -> String {
         line.push_str(&match block {
             Block::Text(text) => text.replace('\n', "\\n"),
             Block::Reasoning(reasoning) => {
-                format!("({}{})", if reasoning.signed { "signed:" } else { "thinks:" }, reasoning.text)
+                format!(
+                    "({}{})",
+                    if reasoning.signed { "signed:" } else { "thinks:" },
+                    reasoning.text
+                )
             }
             Block::ToolCall(call) => format!("{}={}({})", call.id, call.name, call.arguments),
             Block::ToolResult(result) => format!(
@@ -98,7 +108,10 @@ fn reduced(entry: &Arc<Entry>, text: &str) -> Arc<Entry> {
 fn assert_unchanged(bytes: &[u8], format: Format) {
     let document = Document::read_bytes(bytes, Some(format)).unwrap();
     let written = document.write(document.context(), &FACTS).unwrap();
-    assert!(written.bytes == bytes, "{format}: writing what was read changed the file");
+    assert!(
+        written.bytes == bytes,
+        "{format}: writing what was read changed the file"
+    );
     assert!(written.remarks.is_empty());
 }
 
@@ -112,14 +125,25 @@ fn the_format_is_known_by_the_content_alone() {
     ] {
         let text = fixture(name);
         assert_eq!(Format::recognise(&text), Ok(format), "{name}");
-        assert_eq!(Format::recognise(&format!("\u{FEFF}\n  \n{text}")), Ok(format), "{name} after a mark and blanks");
+        assert_eq!(
+            Format::recognise(&format!("\u{FEFF}\n  \n{text}")),
+            Ok(format),
+            "{name} after a mark and blanks"
+        );
         if format != Format::OpenAiChat {
-            assert_eq!(Format::recognise(&format!("{{\"broken\": \n{text}")), Ok(format), "{name} after a broken line");
+            assert_eq!(
+                Format::recognise(&format!("{{\"broken\": \n{text}")),
+                Ok(format),
+                "{name} after a broken line"
+            );
         }
         assert_unchanged(text.as_bytes(), format);
     }
     assert_eq!(Format::recognise("[]"), Ok(Format::OpenAiChat));
-    assert_eq!(Format::recognise(r#"[{"role":"user","content":"hi"}]"#), Ok(Format::OpenAiChat));
+    assert_eq!(
+        Format::recognise(r#"[{"role":"user","content":"hi"}]"#),
+        Ok(Format::OpenAiChat)
+    );
 }
 
 #[test]
@@ -137,7 +161,17 @@ fn what_is_no_session_is_refused_with_what_was_seen() {
         assert!(error.to_string().contains(seen), "{text:?}: {error}");
     }
     let error = Document::read("{\"type\":\"message\"}", Some(Format::Pi)).unwrap_err();
-    assert!(matches!(error, FormatError::Malformed { format: Format::Pi, line: 1, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            FormatError::Malformed {
+                format: Format::Pi,
+                line: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
     let error = Document::read("{\n\"messages\": [}", Some(Format::OpenAiChat)).unwrap_err();
     assert!(matches!(error, FormatError::Malformed { line: 2, .. }), "{error}");
 }
@@ -151,11 +185,19 @@ fn line_ends_and_marks_and_invalid_bytes_come_back() {
         assert_unchanged(format!("\u{FEFF}{text}").as_bytes(), format);
         assert_unchanged(text.trim_end().as_bytes(), format);
         let mut bytes = text.into_bytes();
-        let at =
-            bytes.windows(4).position(|window| window == b"fn a" || window == b"go o" || window == b"read").unwrap();
+        let at = bytes
+            .windows(4)
+            .position(|window| window == b"fn a" || window == b"go o" || window == b"read")
+            .unwrap();
         bytes.splice(at..at + 1, *b"\xFF\xC3");
         let document = Document::read_bytes(&bytes, None).unwrap();
-        assert!(document.problems().iter().any(|problem| problem.reason.contains("UTF-8")), "{name}");
+        assert!(
+            document
+                .problems()
+                .iter()
+                .any(|problem| problem.reason.contains("UTF-8")),
+            "{name}"
+        );
         assert_unchanged(&bytes, format);
     }
 }

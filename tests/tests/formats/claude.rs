@@ -5,7 +5,10 @@ fn document() -> Document {
 }
 
 fn field<'a>(line: &'a str, name: &str) -> &'a str {
-    let rest = line.split(&format!("\"{name}\":\"")).nth(1).unwrap_or_else(|| panic!("no {name} in {line}"));
+    let rest = line
+        .split(&format!("\"{name}\":\""))
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {name} in {line}"));
     rest.split('"').next().unwrap()
 }
 
@@ -34,7 +37,10 @@ fn the_context_follows_the_last_boundary_in_file_order() {
     assert_eq!(document.record_count(), 21);
     assert_eq!(document.context()[4].source.len(), 4);
     assert_eq!(document.context()[9].source[0].blocks, Some(1..2));
-    assert_eq!(document.context()[0].compaction.as_ref().unwrap().tokens_before, 155_250);
+    assert_eq!(
+        document.context()[0].compaction.as_ref().unwrap().tokens_before,
+        155_250
+    );
 }
 
 #[test]
@@ -62,12 +68,20 @@ fn a_compaction_puts_a_boundary_and_a_summary_ahead_of_what_is_kept() {
         });
         assert!(original.is_some(), "not a line of the file: {line}");
     }
-    assert!(written.remarks.iter().any(|remark| remark.starts_with("2 lines ahead of the last compaction")));
+    assert!(
+        written
+            .remarks
+            .iter()
+            .any(|remark| remark.starts_with("2 lines ahead of the last compaction"))
+    );
     let again = read(&out);
     assert_eq!(show(again.context()), show(&new));
     assert_eq!(again.problems(), []);
     let known = again.context()[0].compaction.clone().unwrap();
-    assert_eq!((known.plugin.as_str(), known.tokens_before, known.tokens_after), ("test-plugin", 9000, 800));
+    assert_eq!(
+        (known.plugin.as_str(), known.tokens_before, known.tokens_after),
+        ("test-plugin", 9000, 800)
+    );
     assert_eq!(again.earlier(), 0);
 }
 
@@ -115,7 +129,10 @@ fn a_session_without_a_boundary_gets_one() {
     let new = [old[0].clone(), summary("S", &old[1..])];
     let written = document.write(&new, &FACTS).unwrap();
     assert_walks_end_at_the_boundary(&written.text());
-    assert_eq!(show(read(&written.text()).context()), ["Summary | S", "User | an old request"]);
+    assert_eq!(
+        show(read(&written.text()).context()),
+        ["Summary | S", "User | an old request"]
+    );
 }
 
 #[test]
@@ -152,7 +169,11 @@ fn dropped_messages_leave_no_dangling_parent() {
 fn a_kept_summary_keeps_its_boundary_and_later_ones_stand_in_place() {
     let document = document();
     let old = document.context();
-    let mut new = vec![old[0].clone(), summary("Later.", &old[1..7]), note("n", "Mind the budget.")];
+    let mut new = vec![
+        old[0].clone(),
+        summary("Later.", &old[1..7]),
+        note("n", "Mind the budget."),
+    ];
     new.extend_from_slice(&old[7..]);
     let written = document.write(&new, &FACTS).unwrap();
     assert_eq!(written.text().matches("compact_boundary").count(), 1);
@@ -167,7 +188,10 @@ fn preserved_messages_ahead_of_the_boundary_are_seen() {
         r#""preTokens":155250,"preservedMessages":{"anchorUuid":"s1","uuids":["u0","a0","gone"]}"#,
     );
     let document = read(&text);
-    assert_eq!(show(&document.context()[1..3]), ["User | an old request", "Assistant | an old answer"]);
+    assert_eq!(
+        show(&document.context()[1..3]),
+        ["User | an old request", "Assistant | an old answer"]
+    );
     assert_eq!(document.earlier(), 0);
     let mut new = vec![summary("S", &document.context()[..1])];
     new.extend_from_slice(&document.context()[1..]);
@@ -193,6 +217,9 @@ fn odd_lines_are_kept_and_reported() {
     let old = document.context();
     let new = [summary("S", &old[..12]), old[12].clone(), note("n", "the end")];
     let written = document.write(&new, &FACTS).unwrap();
-    assert!(written.text().contains("[]\n{\"type\":\"assis\n{"), "a broken last line gets its end");
+    assert!(
+        written.text().contains("[]\n{\"type\":\"assis\n{"),
+        "a broken last line gets its end"
+    );
     assert_eq!(show(read(&written.text()).context()), show(&new));
 }

@@ -21,13 +21,19 @@ fn every_fixture_becomes_a_session_of_every_format() {
         let document = read(&fixture(name));
         for to in Format::ALL {
             let written = convert(document.context(), to).unwrap();
-            assert_eq!(written, convert(document.context(), to).unwrap(), "the same bytes every time");
+            assert_eq!(
+                written,
+                convert(document.context(), to).unwrap(),
+                "the same bytes every time"
+            );
             let again = read(&written.text());
             assert_eq!((again.format(), again.problems()), (to, &[][..]), "{name} to {to}");
             assert_paired(again.context());
             let words = |entries: &[Arc<Entry>]| {
                 let users = entries.iter().filter(|entry| entry.kind == EntryKind::User);
-                users.map(|entry| show_entry(entry).replace(" | <input_audio>", "")).collect::<Vec<_>>()
+                users
+                    .map(|entry| show_entry(entry).replace(" | <input_audio>", ""))
+                    .collect::<Vec<_>>()
             };
             assert_eq!(words(again.context()), words(document.context()), "{name} to {to}");
         }
@@ -44,10 +50,21 @@ fn a_summary_with_details_stays_a_summary() {
     ];
     for to in Format::ALL {
         let again = read(&convert(&entries, to).unwrap().text());
-        let summaries: Vec<String> =
-            again.context().iter().filter(|e| e.kind == EntryKind::Summary).map(|e| show_entry(e)).collect();
-        assert_eq!(summaries, ["Summary | Much was done.", "Summary | More was done."], "{to}");
-        assert!(show(again.context()).iter().any(|line| line.contains("Be brief.")), "{to}");
+        let summaries: Vec<String> = again
+            .context()
+            .iter()
+            .filter(|e| e.kind == EntryKind::Summary)
+            .map(|e| show_entry(e))
+            .collect();
+        assert_eq!(
+            summaries,
+            ["Summary | Much was done.", "Summary | More was done."],
+            "{to}"
+        );
+        assert!(
+            show(again.context()).iter().any(|line| line.contains("Be brief.")),
+            "{to}"
+        );
     }
 }
 
@@ -68,23 +85,46 @@ fn calls_and_results_are_made_to_pair() {
         let written = convert(document.context(), to).unwrap();
         let again = read(&written.text());
         assert_paired(again.context());
-        let results: Vec<String> = again.context().iter().filter_map(|e| Some(e.tool_result()?.text.clone())).collect();
-        assert_eq!(results, ["late", "(no result was recorded for this call)", "second turn"], "{to}");
+        let results: Vec<String> = again
+            .context()
+            .iter()
+            .filter_map(|e| Some(e.tool_result()?.text.clone()))
+            .collect();
+        assert_eq!(
+            results,
+            ["late", "(no result was recorded for this call)", "second turn"],
+            "{to}"
+        );
         let remarks = written.remarks.join("\n");
-        for what in ["1 call(s) without a result", "2 result(s) left out", "1 result(s) moved", "1 call(s) renamed"] {
+        for what in [
+            "1 call(s) without a result",
+            "2 result(s) left out",
+            "1 result(s) moved",
+            "1 call(s) renamed",
+        ] {
             assert!(remarks.contains(what), "{to}: {what} in {remarks}");
         }
-        assert_eq!(remarks.contains("arguments that are no JSON object"), to != Format::OpenAiChat, "{to}: {remarks}");
+        assert_eq!(
+            remarks.contains("arguments that are no JSON object"),
+            to != Format::OpenAiChat,
+            "{to}: {remarks}"
+        );
     }
 }
 
 #[test]
 fn what_a_format_cannot_carry_is_named() {
     let document = read(&fixture("pi-v3.jsonl"));
-    let remarks = convert(document.context(), Format::OpenAiChat).unwrap().remarks.join("\n");
+    let remarks = convert(document.context(), Format::OpenAiChat)
+        .unwrap()
+        .remarks
+        .join("\n");
     assert!(remarks.contains("2 block(s) of reasoning left out"), "{remarks}");
     assert!(remarks.contains("no longer say that the tool failed"), "{remarks}");
-    let remarks = convert(document.context(), Format::ClaudeCode).unwrap().remarks.join("\n");
+    let remarks = convert(document.context(), Format::ClaudeCode)
+        .unwrap()
+        .remarks
+        .join("\n");
     assert!(remarks.contains("system messages are notes"), "{remarks}");
 }
 
@@ -94,7 +134,11 @@ fn claude_code_gets_plain_ids_and_a_user_first() {
     let again = read(&convert(read(text).context(), Format::ClaudeCode).unwrap().text());
     assert_eq!(
         show(again.context()),
-        ["Note | (the conversation begins here)", "Assistant | call_1=f({})", "ToolResult | f→call_1 "]
+        [
+            "Note | (the conversation begins here)",
+            "Assistant | call_1=f({})",
+            "ToolResult | f→call_1 "
+        ]
     );
 }
 

@@ -22,7 +22,11 @@ fn real_sessions_are_read_without_problems_and_written_back_unchanged() {
         assert_eq!(document.format(), format, "{name}");
         assert_eq!(document.problems(), [], "{name}");
         assert_unchanged(&bytes, format);
-        println!("{name}: {} entries, {} earlier", document.context().len(), document.earlier());
+        println!(
+            "{name}: {} entries, {} earlier",
+            document.context().len(),
+            document.earlier()
+        );
     }
 }
 

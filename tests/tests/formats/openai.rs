@@ -81,7 +81,11 @@ fn odd_messages_are_kept_and_reported_with_their_line() {
     assert_eq!(lines, [3, 4, 5, 6, 7, 8, 8]);
     assert_unchanged(text.as_bytes(), Format::OpenAiChat);
     let out = document.write(&document.context()[1..], &FACTS).unwrap();
-    assert_eq!(out.text(), text.replace("{\"role\":\"user\",\"content\":\"hi\"},\n", ""), "17 stays where it stood");
+    assert_eq!(
+        out.text(),
+        text.replace("{\"role\":\"user\",\"content\":\"hi\"},\n", ""),
+        "17 stays where it stood"
+    );
 }
 
 #[test]
@@ -95,7 +99,10 @@ fn an_edit_of_a_message_without_content_gives_it_some() {
     let document = read(r#"[{"role":"tool","tool_call_id":"c"}]"#);
     let new = [reduced(&document.context()[0], "x")];
     let out = document.write(&new, &FACTS).unwrap();
-    assert_eq!(out.text(), "[\n{\"content\":\"x\",\"role\":\"tool\",\"tool_call_id\":\"c\"}\n]");
+    assert_eq!(
+        out.text(),
+        "[\n{\"content\":\"x\",\"role\":\"tool\",\"tool_call_id\":\"c\"}\n]"
+    );
 }
 
 #[test]

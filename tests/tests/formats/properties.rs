@@ -83,9 +83,10 @@ fn written(session: &[Said], format: Format) -> String {
     });
     match format {
         Format::OpenAiChat => format!("[{}]", lines.collect::<Vec<_>>().join(",\n")),
-        Format::Pi => {
-            format!("{{\"type\":\"session\",\"version\":3,\"id\":\"s\"}}\n{}\n", lines.collect::<Vec<_>>().join("\n"))
-        }
+        Format::Pi => format!(
+            "{{\"type\":\"session\",\"version\":3,\"id\":\"s\"}}\n{}\n",
+            lines.collect::<Vec<_>>().join("\n")
+        ),
         _ => format!("{}\n", lines.collect::<Vec<_>>().join("\n")),
     }
 }
