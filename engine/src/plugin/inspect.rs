@@ -1,19 +1,23 @@
 //! What a component says of itself before any of it is compiled or run.
 //!
 //! The whole file is parsed first: a truncated one is found here and not in the compiler. Then its exports and
-//! imports are held against the plugin API, and what does not fit is named in words. Types are left to the engine,
-//! which compares them when it links.
+//! imports are held against the plugin API, down to the types of its functions, and what does not fit is named in
+//! words. The engine compares all of it again when it links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType, ComponentInstanceTypeId};
+use wasmparser::component_types::{
+    ComponentAnyTypeId, ComponentEntityType, ComponentFuncTypeId, ComponentInstanceTypeId, ComponentItem,
+    ComponentTypeId,
+};
 use wasmparser::types::Types;
 use wasmparser::{Encoding, Parser, Payload, ValidPayload, Validator, WasmFeatures};
 use wasmtime::Engine;
 
 use super::LoadError;
 use super::bindings::COMPONENT_TYPE;
+use super::shape;
 use super::version::Version;
 use crate::hooks::Hook;
 
@@ -125,25 +129,33 @@ impl Parsed {
         Ok(Self { types, imports, exports, api_version })
     }
 
-    /// Names of the functions of an instance that is imported or exported.
-    fn functions(&self, item: Option<&wasmparser::component_types::ComponentItem>) -> Option<BTreeSet<String>> {
-        match item?.ty {
-            ComponentEntityType::Instance(id) => Some(functions(&self.types, id)),
-            _ => None,
+    /// The functions of an instance that is imported or exported; none if it is no instance.
+    fn functions(&self, item: Option<&ComponentItem>) -> Functions {
+        match item.map(|item| item.ty) {
+            Some(ComponentEntityType::Instance(id)) => functions(&self.types, id),
+            _ => Functions::new(),
         }
     }
 }
 
-fn functions(types: &Types, instance: ComponentInstanceTypeId) -> BTreeSet<String> {
+/// Functions of an interface, by name.
+type Functions = BTreeMap<String, ComponentFuncTypeId>;
+
+fn functions(types: &Types, instance: ComponentInstanceTypeId) -> Functions {
     let exports = types[instance].exports.iter();
-    exports.filter(|(_, item)| matches!(item.ty, ComponentEntityType::Func(_))).map(|(name, _)| name.clone()).collect()
+    exports
+        .filter_map(|(name, item)| match item.ty {
+            ComponentEntityType::Func(id) => Some((name.clone(), id)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Functions of every interface of the plugin API, as the generated bindings have them.
-#[derive(Debug, Default)]
 struct HostApi {
-    imports: BTreeMap<String, BTreeSet<String>>,
-    exports: BTreeMap<String, BTreeSet<String>>,
+    types: Types,
+    imports: BTreeMap<String, Functions>,
+    exports: BTreeMap<String, Functions>,
 }
 
 impl HostApi {
@@ -173,14 +185,13 @@ impl HostApi {
                 .collect::<BTreeMap<_, _>>()
         };
         let world = &types[world];
-        Some(Self {
-            imports: interfaces(&mut world.imports.iter().map(|(name, item)| (name, item.ty))),
-            exports: interfaces(&mut world.exports.iter().map(|(name, item)| (name, item.ty))),
-        })
+        let imports = interfaces(&mut world.imports.iter().map(|(name, item)| (name, item.ty)));
+        let exports = interfaces(&mut world.exports.iter().map(|(name, item)| (name, item.ty)));
+        Some(Self { types: parsed.types, imports, exports })
     }
 }
 
-fn component_type(ty: ComponentEntityType) -> Option<wasmparser::component_types::ComponentTypeId> {
+fn component_type(ty: ComponentEntityType) -> Option<ComponentTypeId> {
     match ty {
         ComponentEntityType::Component(id)
         | ComponentEntityType::Type { referenced: ComponentAnyTypeId::Component(id), .. } => Some(id),
@@ -216,13 +227,16 @@ fn check_exports(component: &Parsed, host: &HostApi) -> Result<Vec<Hook>, LoadEr
         // An interface of a later version of the API: nothing here would call it.
         let Some(expected) = host.exports.get(interface) else { continue };
         let item = component.types.component_item_for_export(name);
-        let functions = component.functions(item).unwrap_or_default();
-        if let Some(missing) = expected.difference(&functions).next() {
-            return Err(LoadError::MissingFunction {
-                interface: name.clone(),
-                function: readable(missing),
-                host: API_VERSION,
-            });
+        let functions = component.functions(item);
+        for (function, ours) in expected {
+            let Some(theirs) = functions.get(function) else {
+                return Err(LoadError::MissingFunction {
+                    interface: name.clone(),
+                    function: readable(function),
+                    host: API_VERSION,
+                });
+            };
+            check_shape(name, function, (component, *theirs), (host, *ours))?;
         }
         found.insert(interface);
     }
@@ -231,6 +245,23 @@ fn check_exports(component: &Parsed, host: &HostApi) -> Result<Vec<Hook>, LoadEr
     }
     let hooks: Vec<Hook> = Hook::ALL.into_iter().filter(|hook| found.contains(hook.interface())).collect();
     if hooks.is_empty() { Err(LoadError::NoHook) } else { Ok(hooks) }
+}
+
+/// Refuses a function of another type.
+fn check_shape(
+    interface: &str,
+    function: &str,
+    (plugin, theirs): (&Parsed, ComponentFuncTypeId),
+    (host, ours): (&HostApi, ComponentFuncTypeId),
+) -> Result<(), LoadError> {
+    let place = shape::difference((&plugin.types, &plugin.types[theirs]), (&host.types, &host.types[ours]));
+    place.map_or(Ok(()), |place| {
+        Err(LoadError::Signature {
+            interface: interface.to_owned(),
+            detail: format!("`{}` differs at {place}", readable(function)),
+            host: API_VERSION,
+        })
+    })
 }
 
 fn check_imports(component: &Parsed, host: &HostApi) -> Result<(), LoadError> {
@@ -242,13 +273,15 @@ fn check_imports(component: &Parsed, host: &HostApi) -> Result<(), LoadError> {
                 import: name.clone(),
                 reason: format!("plugin API {API_VERSION} has no interface `{interface}`; update this program"),
             })?;
-            let functions = component.functions(item).unwrap_or_default();
-            if let Some(unknown) = functions.difference(known).next() {
-                return Err(LoadError::UnknownFunction {
-                    interface: name.clone(),
-                    function: readable(unknown),
-                    host: API_VERSION,
-                });
+            for (function, theirs) in component.functions(item) {
+                let Some(ours) = known.get(&function) else {
+                    return Err(LoadError::UnknownFunction {
+                        interface: name.clone(),
+                        function: readable(&function),
+                        host: API_VERSION,
+                    });
+                };
+                check_shape(name, &function, (component, theirs), (host, *ours))?;
             }
         } else if let Err(reason) = check_foreign_import(name) {
             return Err(LoadError::UnknownImport { import: name.clone(), reason });
@@ -293,10 +326,10 @@ mod tests {
     fn the_host_knows_its_own_api() {
         let api = HostApi::get().unwrap();
         for hook in Hook::ALL {
-            assert!(api.exports.contains_key(hook.interface()), "{hook:?} in {api:?}");
+            assert!(api.exports.contains_key(hook.interface()), "{hook:?} ");
         }
-        assert!(api.exports["compressor"].contains("should-compress"));
-        assert!(api.imports["types"].contains("[method]view.text-range"));
+        assert!(api.exports["compressor"].contains_key("should-compress"));
+        assert!(api.imports["types"].contains_key("[method]view.text-range"));
         assert_eq!(api.imports.len(), 7, "{:?}", api.imports.keys());
         assert_eq!(api.exports.len(), 7, "{:?}", api.exports.keys());
     }

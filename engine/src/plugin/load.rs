@@ -66,13 +66,11 @@ impl Plugin {
     /// nothing but its configuration, under its limits. Must be awaited in a tokio runtime of either kind that has its
     /// clock enabled.
     pub async fn load(runtime: &Runtime, bytes: &[u8], options: LoadOptions) -> Result<Self, LoadError> {
-        let inspected = inspect::inspect(bytes)?;
-        let component = compile(runtime, bytes).await?;
+        let Prepared { inspected, component, hash } = prepare(runtime, bytes).await?;
         check_memory(&component, &options.limits)?;
         let pre = runtime.linker().instantiate_pre(&component).map_err(|error| unlinkable(&inspected, &error))?;
         let indices = Indices::find(&pre, &inspected.hooks)?;
         let description = try_out(runtime, &pre, &indices, &inspected.hooks, &options).await?;
-        let hash = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let (runtime, hooks) = (runtime.clone(), inspected.hooks);
         Ok(Self { inner: Arc::new(Inner { runtime, pre, indices, hooks, description, hash, options }) })
     }
@@ -131,18 +129,36 @@ impl Indices {
     }
 }
 
-/// Compiles on a thread for that: it takes long, and a defect of the compiler must not take the host with it.
-async fn compile(runtime: &Runtime, bytes: &[u8]) -> Result<Component, LoadError> {
-    let tokio = tokio::runtime::Handle::try_current().map_err(|_| LoadError::Internal {
-        reason: "Plugin::load was awaited outside of a tokio runtime".to_owned(),
-    })?;
+/// What is known of a component before it runs.
+struct Prepared {
+    inspected: Inspected,
+    component: Component,
+    hash: String,
+}
+
+/// Reads and compiles on a thread for that: it takes long, and a defect of a parser or compiler must not take the host
+/// with it.
+async fn prepare(runtime: &Runtime, bytes: &[u8]) -> Result<Prepared, LoadError> {
+    let internal = |reason: &str| LoadError::Internal { reason: reason.to_owned() };
+    let tokio = tokio::runtime::Handle::try_current()
+        .map_err(|_| internal("Plugin::load was awaited outside of a tokio runtime"))?;
     let engine = runtime.engine().clone();
     let bytes = bytes.to_vec();
-    match tokio.spawn_blocking(move || Component::from_binary(&engine, &bytes)).await {
-        Ok(Ok(component)) => Ok(component),
-        Ok(Err(error)) => Err(LoadError::Compile { reason: compile_advice(format!("{error:#}")) }),
-        Err(join) => Err(LoadError::Compile { reason: format!("the compiler gave up ({join}); report the component") }),
-    }
+    let prepared = tokio.spawn_blocking(move || {
+        let inspected = inspect::inspect(&bytes)?;
+        let component = Component::from_binary(&engine, &bytes)
+            .map_err(|error| LoadError::Compile { reason: compile_advice(format!("{error:#}")) })?;
+        let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Prepared { inspected, component, hash })
+    });
+    prepared.await.unwrap_or_else(|join| {
+        Err(if join.is_panic() {
+            let reason = "the compiler itself broke off, which is a defect of it; report the component".to_owned();
+            LoadError::Compile { reason }
+        } else {
+            internal("the tokio runtime is shutting down")
+        })
+    })
 }
 
 fn compile_advice(reason: String) -> String {

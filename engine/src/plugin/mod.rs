@@ -34,6 +34,7 @@ mod instance;
 mod limits;
 mod load;
 mod runtime;
+mod shape;
 mod version;
 
 pub use cache::default_cache_dir;

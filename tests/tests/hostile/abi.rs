@@ -130,28 +130,26 @@ fn an_interface_without_one_of_its_functions_is_refused_by_name() {
 }
 
 #[test]
-fn an_exported_function_of_another_shape_is_refused() {
+fn a_function_of_another_shape_is_refused_with_the_place_that_differs() {
     on_both(|| async {
-        for (from, to, interface) in [
-            ("pressure: pressure) -> decision;", "pressure: pressure) -> bool;", "compressor"),
-            ("describe: func() -> description;", "describe: func() -> string;", "plugin"),
+        for (from, to, interface, place) in [
+            ("pressure: pressure) -> decision;", "pressure: pressure) -> bool;", "compressor", "result"),
+            ("describe: func() -> description;", "describe: func() -> string;", "plugin", "result"),
+            ("configure: func(config: string) ->", "configure: func() ->", "plugin", "its 0 parameters"),
+            ("target: u32,", "target: u64,", "compressor", "request.target"),
+            ("target: u32,", "target: u32, more: u32,", "compressor", "request"),
+            ("  /// Nobody is waiting.\n    idle,", "", "compressor", "trigger"),
+            ("declined(string),", "declined(u32),", "compressor", "result.err.declined"),
+            ("count: func(text: string) -> u32;", "count: func(text: string) -> string;", "tokens", "result"),
+            ("reduced,\n  }", "reduced, seen,\n  }", "types", "result.marks"),
+            ("fetch: func(id: string, limit: option<u32>)", "fetch: func(id: string, limit: u32)", "recall", "limit"),
         ] {
             let error = refused(&dummy(STRATEGY, replace(from, to))).await;
-            let LoadError::Signature { interface: found, .. } = &error else { panic!("{error}") };
-            assert!(found.contains(interface), "{error}");
+            let LoadError::Signature { interface: found, detail, .. } = &error else { panic!("{to}: {error}") };
+            assert_eq!(*found, format!("contextengine:plugin/{interface}@0.1.0"), "{error}");
+            assert!(detail.ends_with(place) || detail.contains(place), "{place}: {error}");
             assert!(error.to_string().contains("another shape than in plugin API 0.1.0"), "{error}");
         }
-    });
-}
-
-#[test]
-fn an_imported_function_of_another_shape_is_refused() {
-    on_both(|| async {
-        let change = replace("count: func(text: string) -> u32;", "count: func(text: string) -> string;");
-        let error = refused(&dummy(STRATEGY, change)).await;
-        let LoadError::Signature { interface, detail, .. } = &error else { panic!("{error}") };
-        assert_eq!(interface, "contextengine:plugin/tokens@0.1.0");
-        assert!(detail.contains("count"), "{error}");
     });
 }
 

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use contextengine::hooks::{Failure, Outcome, Verdict};
 use contextengine::plan::{Segment, Span};
 use contextengine::plugin::{CallError, LoadError, LoadOptions};
+use contextengine::transcript::{Entry, EntryKind};
 
 use crate::fixture::{
     behaviour, compress_once, instance, limits, load, logging_services, on_both, others_still_work, pressure, request,
-    services, view,
+    services, view, view_of,
 };
 
 /// Roomy enough to build what is then too much to hand over.
@@ -213,6 +214,21 @@ fn positions_beyond_the_view_read_as_empty_however_often_they_are_asked_for() {
             let outcome = compress_once(behaviour(name, "compress")).await;
             assert_eq!(outcome, Ok(Outcome::Unchanged("nothing to do".to_owned())), "{name}");
         }
+    });
+}
+
+#[test]
+fn a_text_that_the_guest_could_not_hold_is_not_built_for_it() {
+    on_both(|| async {
+        let little = behaviour("read", "compress").limits(limits(|limits| limits.memory_bytes = 4 << 20));
+        let plugin = load(little).await.unwrap();
+        let long = "x".repeat(3 << 20);
+        let view = view_of(vec![
+            Entry::text("e0", EntryKind::User, long.as_str()),
+            Entry::text("e1", EntryKind::Assistant, long),
+        ]);
+        let error = plugin.instance(services()).await.unwrap().compress(&view, &request()).await.unwrap_err();
+        assert_eq!(error, CallError::MemoryLimit { call: "compress", limit: 4 << 20, requested: 6 << 20 });
     });
 }
 
