@@ -455,8 +455,8 @@ fn a_request_with_an_image_kept_ahead_stays_a_message() {
     let old = document.context();
     let new = [
         old[0].clone(),
-        old[7].clone(),
         old[1].clone(),
+        old[7].clone(),
         summary("S", &old[2..10]),
         old[10].clone(),
     ];
