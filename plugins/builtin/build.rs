@@ -42,10 +42,7 @@ fn embed() -> io::Result<()> {
     let out = variable("OUT_DIR")?;
     let components = match packaged(&crate_folder) {
         Some(components) => components,
-        None => Components {
-            folder: components_folder(&crate_folder, &out),
-            names: plugins_beside(&crate_folder)?,
-        },
+        None => Components { folder: components_folder(&crate_folder, &out), names: plugins_beside(&crate_folder)? },
     };
     // An existing folder can be watched; cargo takes a missing one for a change on every build.
     let _ = fs::create_dir_all(&components.folder);
@@ -57,10 +54,7 @@ fn embed() -> io::Result<()> {
     for name in found {
         // Copied, so that rustc reads what was found now and not what another build put there since.
         fs::copy(file_of(name), out.join(format!("{name}.wasm")))?;
-        let _ = writeln!(
-            list,
-            "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\"))),"
-        );
+        let _ = writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\"))),");
     }
     list.push_str("]\n");
     fs::write(out.join("embedded.rs"), list)?;
@@ -68,9 +62,7 @@ fn embed() -> io::Result<()> {
     if !missing.is_empty() {
         let names = missing.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
         let folder = components.folder.display();
-        report(&format!(
-            "no compiled {names} in {folder}: run `cargo xtask components`, then build again"
-        ));
+        report(&format!("no compiled {names} in {folder}: run `cargo xtask components`, then build again"));
     }
     Ok(())
 }
@@ -85,15 +77,8 @@ fn report(message: &str) {
 fn packaged(crate_folder: &Path) -> Option<Components> {
     let folder = crate_folder.join("components");
     let files = fs::read_dir(&folder).ok()?;
-    let mut names: Vec<String> = files
-        .filter_map(|file| {
-            file.ok()?
-                .file_name()
-                .to_str()?
-                .strip_suffix(".wasm")
-                .map(str::to_owned)
-        })
-        .collect();
+    let mut names: Vec<String> =
+        files.filter_map(|file| file.ok()?.file_name().to_str()?.strip_suffix(".wasm").map(str::to_owned)).collect();
     names.sort();
     (!names.is_empty()).then_some(Components { folder, names })
 }
@@ -102,18 +87,13 @@ fn packaged(crate_folder: &Path) -> Option<Components> {
 fn plugins_beside(crate_folder: &Path) -> io::Result<Vec<String>> {
     let in_checkout = crate_folder.join("../../wit/worlds.wit").is_file();
     let Some(plugins) = crate_folder.parent().filter(|_| in_checkout) else {
-        return Err(io::Error::other(
-            "this copy of the crate has no `components` folder; take a published one",
-        ));
+        return Err(io::Error::other("this copy of the crate has no `components` folder; take a published one"));
     };
     let mut names = Vec::new();
     for folder in fs::read_dir(plugins)? {
         let folder = folder?;
         let manifest = fs::read_to_string(folder.path().join("Cargo.toml")).unwrap_or_default();
-        if manifest
-            .lines()
-            .any(|line| line.starts_with("crate-type") && line.contains("\"cdylib\""))
-        {
+        if manifest.lines().any(|line| line.starts_with("crate-type") && line.contains("\"cdylib\"")) {
             names.extend(folder.file_name().into_string());
         }
     }
@@ -128,26 +108,16 @@ fn components_folder(crate_folder: &Path, out: &Path) -> PathBuf {
     }
     // Cargo marks the root of its target folder with this file. With a build folder of its own, OUT_DIR is not in
     // the target folder at all; then what is left is the variable, if absolute, and the default.
-    let marked = out
-        .ancestors()
-        .filter(|folder| folder.join("CACHEDIR.TAG").is_file())
-        .map(Path::to_path_buf);
-    let named = env::var_os("CARGO_TARGET_DIR")
-        .map(PathBuf::from)
-        .filter(|folder| folder.is_absolute());
+    let marked = out.ancestors().filter(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_path_buf);
+    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let default = crate_folder.join("../../target");
-    let candidates: Vec<PathBuf> = marked
-        .chain(named)
-        .chain([default])
-        .map(|target| target.join("components"))
-        .collect();
+    let candidates: Vec<PathBuf> =
+        marked.chain(named).chain([default]).map(|target| target.join("components")).collect();
     let existing = candidates.iter().find(|folder| folder.is_dir());
     existing.or(candidates.first()).cloned().unwrap_or_default()
 }
 
 /// A variable that cargo always sets, as a path.
 fn variable(name: &str) -> io::Result<PathBuf> {
-    env::var_os(name)
-        .map(PathBuf::from)
-        .ok_or_else(|| io::Error::other(format!("cargo did not set {name}")))
+    env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(format!("cargo did not set {name}")))
 }

@@ -26,7 +26,7 @@ pub fn session(entries: usize, bytes: usize) -> Vec<Entry> {
 
 /// The session of the published comparison of compaction libraries: 2,000 messages, about 880,000 tokens.
 pub fn comparison_session() -> Vec<Entry> {
-    session(2_000, 2_790_000)
+    session(2_000, 3_020_000)
 }
 
 struct Generator {

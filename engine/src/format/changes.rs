@@ -54,19 +54,13 @@ impl<'a> Changes<'a> {
                     EntryKind::Summary => Step::Summary(entry),
                     EntryKind::Note | EntryKind::BranchSummary => Step::Note(entry),
                     _ => {
-                        return Err(refuse(
-                            entry,
-                            "it is not in the session, and neither a summary nor a note",
-                        ));
+                        return Err(refuse(entry, "it is not in the session, and neither a summary nor a note"));
                     }
                 });
                 continue;
             }
             let Some(&at) = positions.get(entry.id.as_str()) else {
-                return Err(refuse(
-                    entry,
-                    "it is not in the context that was read from this session",
-                ));
+                return Err(refuse(entry, "it is not in the context that was read from this session"));
             };
             if at < next {
                 return Err(refuse(entry, "it stands twice, or before an entry that it came after"));
@@ -78,17 +72,11 @@ impl<'a> Changes<'a> {
             } else if entry.is_edited() && original.kind == entry.kind {
                 steps.push(Step::Edited(at, entry));
             } else {
-                return Err(refuse(
-                    entry,
-                    "its content is not what was read, and it does not say what it replaces",
-                ));
+                return Err(refuse(entry, "its content is not what was read, and it does not say what it replaces"));
             }
         }
-        let none = steps.len() == old.len()
-            && steps
-                .iter()
-                .enumerate()
-                .all(|(at, s)| matches!(s, Step::Kept(k) if *k == at));
+        let none =
+            steps.len() == old.len() && steps.iter().enumerate().all(|(at, s)| matches!(s, Step::Kept(k) if *k == at));
         Ok(Self { steps, none })
     }
 
@@ -124,8 +112,5 @@ pub(super) fn words(entry: &Entry) -> String {
 
 /// The entry holds something besides words.
 pub(super) fn has_more_than_words(entry: &Entry) -> bool {
-    entry
-        .blocks
-        .iter()
-        .any(|block| !matches!(block, Block::Text(_) | Block::ToolResult(_)))
+    entry.blocks.iter().any(|block| !matches!(block, Block::Text(_) | Block::ToolResult(_)))
 }

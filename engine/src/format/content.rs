@@ -42,10 +42,7 @@ pub(super) fn blocks_with_words(blocks: &[&RawValue], words: &str, keep_rest: bo
 
 /// A block that the host does not model.
 pub(super) fn opaque(type_name: impl Into<String>, json: &str) -> Block {
-    Block::Opaque(Opaque {
-        type_name: type_name.into(),
-        json: json.to_owned(),
-    })
+    Block::Opaque(Opaque { type_name: type_name.into(), json: json.to_owned() })
 }
 
 /// An image given by a URL, which may hold its bytes.
@@ -56,10 +53,7 @@ pub(super) fn image_of_url(url: &str) -> Block {
     });
     Block::Image(match inline {
         Some((media_type, data)) => base64_image(media_type, data),
-        None => Image {
-            media_type: String::new(),
-            source: ImageSource::Url(url.to_owned()),
-        },
+        None => Image { media_type: String::new(), source: ImageSource::Url(url.to_owned()) },
     })
 }
 
@@ -67,10 +61,7 @@ pub(super) fn image_of_url(url: &str) -> Block {
 pub(super) fn base64_image(media_type: &str, data: &str) -> Image {
     // The parameters of a media type say nothing about the image.
     let media_type = media_type.split(';').next().unwrap_or_default().to_owned();
-    Image {
-        media_type,
-        source: ImageSource::Base64(Arc::from(data)),
-    }
+    Image { media_type, source: ImageSource::Base64(Arc::from(data)) }
 }
 
 /// The words of a list of blocks, one after another on lines of their own.

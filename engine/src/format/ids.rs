@@ -26,14 +26,7 @@ pub(super) fn uuid(parts: &[&[u8]]) -> String {
         2 => 'a',
         _ => 'b',
     };
-    format!(
-        "{}-{}-4{}-{variant}{}-{}",
-        &hash[..8],
-        &hash[8..12],
-        &hash[13..16],
-        &hash[17..20],
-        &hash[20..32]
-    )
+    format!("{}-{}-4{}-{variant}{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
 }
 
 /// Gives names apart from each other: a second use of a name gets `-2`, and so on.
@@ -72,9 +65,7 @@ pub(super) fn iso(at: Timestamp) -> String {
 
 /// The time that an ISO 8601 text says.
 pub(super) fn time(text: &str) -> Option<Timestamp> {
-    text.parse::<jiff::Timestamp>()
-        .ok()
-        .map(|time| Timestamp(time.as_millisecond()))
+    text.parse::<jiff::Timestamp>().ok().map(|time| Timestamp(time.as_millisecond()))
 }
 
 #[cfg(test)]

@@ -29,11 +29,7 @@ impl<'a> Object<'a> {
 
     /// The value of a field. Where a name repeats, the last counts, as in JavaScript.
     pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.fields
-            .iter()
-            .rev()
-            .find(|(field, _)| field == name)
-            .map(|(_, value)| *value)
+        self.fields.iter().rev().find(|(field, _)| field == name).map(|(_, value)| *value)
     }
 
     /// The value of a field, unless it is `null`.
@@ -65,9 +61,7 @@ impl<'a> Object<'a> {
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         let raw = self.get(name)?.get();
         // `as` saturates, which is what a nonsensical number deserves.
-        raw.parse::<i64>()
-            .ok()
-            .or_else(|| raw.parse::<f64>().ok().map(|number| number as i64))
+        raw.parse::<i64>().ok().or_else(|| raw.parse::<f64>().ok().map(|number| number as i64))
     }
 
     /// The fields in order; names may repeat.
@@ -157,10 +151,7 @@ pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
 
 /// The elements of a JSON array.
 pub(super) fn array(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    raw.get()
-        .starts_with('[')
-        .then(|| serde_json::from_str(raw.get()).ok())
-        .flatten()
+    raw.get().starts_with('[').then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
 
 /// Where `part` stands in `whole`, of which it is a slice.

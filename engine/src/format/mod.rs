@@ -198,10 +198,7 @@ impl Document {
     pub fn write(&self, new_context: &[Arc<Entry>], facts: &WriteFacts) -> Result<Written, FormatError> {
         let changes = changes::Changes::find(self.format, &self.context, new_context)?;
         if changes.none {
-            return Ok(Written {
-                bytes: self.source.bytes(),
-                remarks: Vec::new(),
-            });
+            return Ok(Written { bytes: self.source.bytes(), remarks: Vec::new() });
         }
         match &*self.session {
             Session::OpenAi(session) => Ok(openai::write(&self.source, session, &self.context, &changes)),

@@ -53,9 +53,7 @@ fn of_record(object: &Object<'_>) -> Option<Format> {
 }
 
 fn is_request(object: &Object<'_>) -> bool {
-    object
-        .get("messages")
-        .is_some_and(|messages| messages.get().starts_with('['))
+    object.get("messages").is_some_and(|messages| messages.get().starts_with('['))
 }
 
 fn list(text: &str) -> Result<Format, FormatError> {
@@ -72,7 +70,5 @@ fn list(text: &str) -> Result<Format, FormatError> {
 }
 
 fn unrecognised(reason: &str) -> FormatError {
-    FormatError::Unrecognised {
-        reason: reason.to_owned(),
-    }
+    FormatError::Unrecognised { reason: reason.to_owned() }
 }

@@ -74,14 +74,9 @@ impl Source {
         let mut at = 0;
         for line in self.text.split_inclusive('\n') {
             let whole = at..at + line.len();
-            let content = line
-                .strip_suffix('\n')
-                .map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+            let content = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
             let start = if at == 0 { self.start() } else { at };
-            lines.push(Line {
-                content: start..at + content.len(),
-                whole: whole.clone(),
-            });
+            lines.push(Line { content: start..at + content.len(), whole: whole.clone() });
             at = whole.end;
         }
         lines
@@ -103,10 +98,7 @@ impl Source {
             let line = counter.line(*place);
             if problems.last().is_none_or(|problem| problem.line != line) {
                 let reason = "has bytes that are not UTF-8; they are read as U+FFFD and written back as they are";
-                problems.push(Problem {
-                    line,
-                    reason: reason.to_owned(),
-                });
+                problems.push(Problem { line, reason: reason.to_owned() });
             }
         }
         problems
@@ -127,10 +119,7 @@ impl<'a> LineCounter<'a> {
 
     /// The line that holds `offset`, which must not be less than the one before.
     pub(super) fn line(&mut self, offset: usize) -> u32 {
-        let breaks = self.text.as_bytes()[self.at..offset]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
+        let breaks = self.text.as_bytes()[self.at..offset].iter().filter(|byte| **byte == b'\n').count();
         self.line = self.line.saturating_add(u32::try_from(breaks).unwrap_or(u32::MAX));
         self.at = offset;
         self.line
@@ -143,13 +132,7 @@ mod tests {
 
     #[test]
     fn any_bytes_come_back() {
-        for bytes in [
-            &b"a\xFFb\xC3\nc\xE2\x82"[..],
-            b"",
-            b"\xEF\xBB\xBFx",
-            b"\xED\xA0\x80",
-            b"ok\r\nok",
-        ] {
+        for bytes in [&b"a\xFFb\xC3\nc\xE2\x82"[..], b"", b"\xEF\xBB\xBFx", b"\xED\xA0\x80", b"ok\r\nok"] {
             assert_eq!(Source::new(bytes).bytes(), bytes);
         }
     }
@@ -165,22 +148,14 @@ mod tests {
 
     #[test]
     fn every_line_with_invalid_bytes_is_reported_once() {
-        let lines: Vec<u32> = Source::new(b"a\n\xFF\xFF\nb\n\xFE")
-            .problems()
-            .iter()
-            .map(|p| p.line)
-            .collect();
+        let lines: Vec<u32> = Source::new(b"a\n\xFF\xFF\nb\n\xFE").problems().iter().map(|p| p.line).collect();
         assert_eq!(lines, [2, 4]);
     }
 
     #[test]
     fn lines_keep_their_ends_apart() {
         let source = Source::new(b"\xEF\xBB\xBFa\r\n\nb");
-        let content: Vec<&str> = source
-            .lines()
-            .iter()
-            .map(|line| &source.text()[line.content.clone()])
-            .collect();
+        let content: Vec<&str> = source.lines().iter().map(|line| &source.text()[line.content.clone()]).collect();
         assert_eq!(content, ["a", "", "b"]);
         assert_eq!(source.line_end(), "\r\n");
     }

@@ -19,10 +19,7 @@ static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded
 
 /// The compiled component of a strategy, like `regex-anchors`; `None` where none of this name is embedded.
 pub fn component(name: &str) -> Option<&'static [u8]> {
-    EMBEDDED
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, component)| *component)
+    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, component)| *component)
 }
 
 /// The names of the embedded strategies, sorted.
@@ -40,10 +37,7 @@ mod tests {
     #[test]
     fn every_name_gives_a_component_and_no_other_name_does() {
         for name in names() {
-            assert!(
-                component(name).is_some_and(|bytes| bytes.starts_with(COMPONENT)),
-                "{name}"
-            );
+            assert!(component(name).is_some_and(|bytes| bytes.starts_with(COMPONENT)), "{name}");
         }
         assert_eq!(component("no-such-strategy"), None);
         assert_eq!(component(""), None);
@@ -59,11 +53,7 @@ mod tests {
     #[test]
     fn the_plugins_of_the_checkout_are_embedded_when_they_were_built() {
         if option_env!("CTXE_COMPONENTS").is_some() {
-            assert!(
-                component("regex-anchors").is_some(),
-                "only these are embedded: {:?}",
-                names().collect::<Vec<_>>()
-            );
+            assert!(component("regex-anchors").is_some(), "only these are embedded: {:?}", names().collect::<Vec<_>>());
         }
     }
 }

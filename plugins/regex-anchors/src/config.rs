@@ -178,9 +178,6 @@ impl AnchorPattern {
 
     pub(crate) fn compile(&self) -> Result<Regex, regex::Error> {
         // Bytes and no Unicode tables: half the component's size would be tables that no name needs.
-        RegexBuilder::new(&self.pattern)
-            .unicode(false)
-            .size_limit(Self::SIZE_LIMIT)
-            .build()
+        RegexBuilder::new(&self.pattern).unicode(false).size_limit(Self::SIZE_LIMIT).build()
     }
 }

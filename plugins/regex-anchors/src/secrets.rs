@@ -38,10 +38,7 @@ impl Secrets {
              |(?P<scheme>://[A-Za-z0-9._~%-]*:)(?P<userinfo>[A-Za-z0-9._~%!$&*+,;=-]+)(?P<at>@)\
              |{ASSIGNED}"
         );
-        Ok(Self {
-            all: Regex::new(&all)?,
-            token: Regex::new(&format!("(?-u){TOKEN}"))?,
-        })
+        Ok(Self { all: Regex::new(&all)?, token: Regex::new(&format!("(?-u){TOKEN}"))? })
     }
 
     /// Is the string, or a part of it, shaped like a vendor's key?
@@ -84,9 +81,7 @@ fn replace(text: &str, found: &Captures<'_>, end: usize) -> (Option<String>, usi
         let end = match body.find("-----END ") {
             Some(footer) => {
                 let line = begin.end() + footer + "-----END ".len();
-                text[line..]
-                    .find("-----")
-                    .map_or(text.len(), |dashes| line + dashes + "-----".len())
+                text[line..].find("-----").map_or(text.len(), |dashes| line + dashes + "-----".len())
             }
             None => text.len(),
         };
@@ -114,9 +109,7 @@ fn is_secret_value(sep: &str, quote: &str, value: &str) -> bool {
     if value.starts_with(['$', '<', '{', '[', '(', '*']) || value.contains('(') || value.contains("env.") {
         return false;
     }
-    let plain_word = value
-        .bytes()
-        .all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
+    let plain_word = value.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
     // `token: string` and `secret: must` are types and prose; `password=letmein` is not.
     !plain_word || !quote.is_empty() || (sep == "=" && value.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
@@ -133,18 +126,12 @@ mod tests {
             ("key sk-proj-abcdefghijklmnop1234 end", "key [redacted] end"),
             ("ghp_0123456789abcdefABCD", "[redacted]"),
             ("AKIAIOSFODNN7EXAMPLE, then", "[redacted], then"),
-            (
-                "Authorization: Bearer abcdef.ghijkl.mnopqr",
-                "Authorization: Bearer [redacted]",
-            ),
+            ("Authorization: Bearer abcdef.ghijkl.mnopqr", "Authorization: Bearer [redacted]"),
             ("password=hunter22", "password=[redacted]"),
             ("DB_PASSWORD: 'hunter22'", "DB_PASSWORD: '[redacted]'"),
             ("\"api_key\": \"abc123def\"", "\"api_key\": \"[redacted]\""),
             ("postgres://me:pw@db:5432/x", "postgres://me:[redacted]@db:5432/x"),
-            (
-                "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb",
-                "a\n[redacted]\nb",
-            ),
+            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n[redacted]\nb"),
             ("-----BEGIN PRIVATE KEY-----\nMIIE cut", "[redacted]"),
         ] {
             assert_eq!(secrets.mask(text), masked);
@@ -170,10 +157,7 @@ mod tests {
     #[test]
     fn masking_twice_changes_nothing_more() {
         let secrets = Secrets::new().unwrap();
-        for text in [
-            "token=abc12345 secret: \"x1y2z3w4\"",
-            "https://u:p@h/ Bearer 0123456789abcdef0123",
-        ] {
+        for text in ["token=abc12345 secret: \"x1y2z3w4\"", "https://u:p@h/ Bearer 0123456789abcdef0123"] {
             let once = secrets.mask(text).into_owned();
             assert_eq!(secrets.mask(&once), once);
         }

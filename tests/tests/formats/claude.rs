@@ -24,7 +24,7 @@ fn the_context_follows_the_last_boundary_in_file_order() {
             "ToolResult | Read→toolu_2 FAILED no such file",
             r#"Assistant | toolu_3=Bash({"command":"ls"}) | toolu_4=Bash({"command":"pwd"})"#,
             "ToolResult | Bash→toolu_3 a b",
-            "ToolResult | Bash→toolu_4 /work",
+            "ToolResult | Bash→toolu_4 /home/dev/app",
             "User | and hurry up | [image/png AAAA]",
             "Assistant | Done.",
         ]
@@ -48,7 +48,7 @@ fn a_compaction_puts_a_boundary_and_a_summary_ahead_of_what_is_kept() {
     let out = written.text().into_owned();
     let lines: Vec<&str> = out.lines().collect();
     let [boundary, anchor] = [lines[0], lines[1]];
-    assert!(boundary.starts_with(r#"{"parentUuid":null,"logicalParentUuid":"a7","isSidechain":false,"userType":"external","cwd":"/work","sessionId":"s-1","version":"2.1.7","gitBranch":"main","type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"timestamp":"2027-01-15T08:00:00.123Z","uuid":""#), "{boundary}");
+    assert!(boundary.starts_with(r#"{"parentUuid":null,"logicalParentUuid":"a7","isSidechain":false,"userType":"external","cwd":"/home/dev/app","sessionId":"s-1","version":"2.1.7","gitBranch":"main","type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"timestamp":"2027-01-15T08:00:00.123Z","uuid":""#), "{boundary}");
     let uuid = field(anchor, "uuid");
     assert!(boundary.contains(&format!(
         r#""compactMetadata":{{"trigger":"manual","preTokens":9000,"postTokens":800,"preservedMessages":{{"anchorUuid":"{uuid}","uuids":["a5","a6","r3","a7"]}},"contextengine":{{"plugin":"test-plugin","details":"#
@@ -143,7 +143,7 @@ fn dropped_messages_leave_no_dangling_parent() {
     let mut new = document.context().to_vec();
     new.drain(4..7);
     let out = document.write(&new, &FACTS).unwrap().text().into_owned();
-    assert!(out.contains(r#"{"parentUuid":"u1","isSidechain":false,"userType":"external","cwd":"/work","sessionId":"s-1","version":"2.1.7","gitBranch":"main","type":"system","subtype":"stop_hook_summary""#));
+    assert!(out.contains(r#"{"parentUuid":"u1","isSidechain":false,"userType":"external","cwd":"/home/dev/app","sessionId":"s-1","version":"2.1.7","gitBranch":"main","type":"system","subtype":"stop_hook_summary""#));
     assert!(out.starts_with("{\"parentUuid\":null") && out.lines().count() == 15);
     assert_eq!(show(read(&out).context()), show(&new));
 }

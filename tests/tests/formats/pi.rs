@@ -369,7 +369,17 @@ fn a_label_or_a_model_change_ahead_of_the_tail_is_not_what_is_pointed_at() {
 fn a_request_with_an_image_kept_ahead_stays_a_message() {
     let document = v3();
     let old = document.context();
+<<<<<<< HEAD
     let new = [old[0].clone(), old[7].clone(), old[1].clone(), summary("S", &old[2..10]), old[10].clone()];
+=======
+    let new = [
+        old[0].clone(),
+        old[1].clone(),
+        old[7].clone(),
+        summary("S", &old[2..10]),
+        old[10].clone(),
+    ];
+>>>>>>> formats
     let again = read(&document.write(&new, &FACTS).unwrap().text());
     assert_eq!(
         show(&again.context()[1..]),

@@ -138,6 +138,12 @@ proptest! {
         let again = Document::read_bytes(&out.bytes, None).unwrap();
         prop_assert_eq!(show(again.context()), show(&new));
         prop_assert!(again.problems().is_empty(), "{:?}", again.problems());
+        // A second compaction covers at least the summary of the first.
+        let newer = compacted(again.context(), (cut % again.context().len()).max(1), &choices);
+        let out = again.write(&newer, &FACTS).unwrap();
+        let third = Document::read_bytes(&out.bytes, None).unwrap();
+        prop_assert_eq!(show(third.context()), show(&newer));
+        prop_assert!(third.problems().is_empty(), "{:?}", third.problems());
     }
 
     #[test]

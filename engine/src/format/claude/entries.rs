@@ -74,11 +74,7 @@ impl Reader {
         };
         let own = metadata.object("contextengine");
         self.compaction = Compaction {
-            plugin: own
-                .as_ref()
-                .and_then(|own| own.str("plugin"))
-                .unwrap_or_default()
-                .into_owned(),
+            plugin: own.as_ref().and_then(|own| own.str("plugin")).unwrap_or_default().into_owned(),
             details: own.and_then(|own| own.some("details").map(|details| details.get().to_owned())),
             tokens_before: tokens("preTokens", "pre_tokens"),
             tokens_after: tokens("postTokens", "post_tokens"),
@@ -109,10 +105,7 @@ impl Reader {
         let mut entry = Entry::new("", kind, blocks);
         entry.id = EntryId::new(self.names.name(&name));
         entry.at = record.str("timestamp").and_then(|time| ids::time(&time));
-        entry.source = vec![SourcePart {
-            record: u32::try_from(self.line).unwrap_or(u32::MAX),
-            blocks: part,
-        }];
+        entry.source = vec![SourcePart { record: u32::try_from(self.line).unwrap_or(u32::MAX), blocks: part }];
         if kind == EntryKind::Summary {
             entry.compaction = Some(Box::new(std::mem::take(&mut self.compaction)));
         }
@@ -127,16 +120,9 @@ impl Reader {
             }
         }
         let id = message.str("id").filter(|id| !id.is_empty()).map(Cow::into_owned);
-        if let Some(entry) = id
-            .as_ref()
-            .and_then(|id| self.open.get(id))
-            .and_then(|at| self.entries.get_mut(*at))
-        {
+        if let Some(entry) = id.as_ref().and_then(|id| self.open.get(id)).and_then(|at| self.entries.get_mut(*at)) {
             entry.blocks.extend(blocks);
-            entry.source.push(SourcePart {
-                record: u32::try_from(self.line).unwrap_or(u32::MAX),
-                blocks: None,
-            });
+            entry.source.push(SourcePart { record: u32::try_from(self.line).unwrap_or(u32::MAX), blocks: None });
             return;
         }
         if let Some(id) = id {
@@ -155,11 +141,8 @@ impl Reader {
         }
         let mut at = 0;
         while at < parts.len() {
-            let run = if is_result(parts[at]) {
-                1
-            } else {
-                parts[at..].iter().take_while(|part| !is_result(part)).count()
-            };
+            let run =
+                if is_result(parts[at]) { 1 } else { parts[at..].iter().take_while(|part| !is_result(part)).count() };
             let range = u32::try_from(at).unwrap_or(u32::MAX)..u32::try_from(at + run).unwrap_or(u32::MAX);
             let part = (parts.len() > run).then_some(range);
             if is_result(parts[at]) {
@@ -174,15 +157,7 @@ impl Reader {
     }
 
     fn words(&mut self, record: &Object<'_>, mut blocks: Vec<Block>, part: Option<Range<u32>>) {
-        let texts = || {
-            blocks.iter().filter_map(|block| {
-                if let Block::Text(text) = block {
-                    Some(text)
-                } else {
-                    None
-                }
-            })
-        };
+        let texts = || blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(text) } else { None });
         let wrapped = |text: &String| WRAPPERS.iter().any(|wrapper| text.trim_start().starts_with(wrapper));
         let mut kind = if record.is_true("isCompactSummary") {
             EntryKind::Summary
@@ -218,15 +193,7 @@ impl Reader {
         blocks.retain(|block| !matches!(block, Block::Text(_)));
         let name = self.tools.get(&call_id).cloned().unwrap_or_default();
         let failed = result.is_true("is_error");
-        blocks.insert(
-            0,
-            Block::ToolResult(ToolResult {
-                call_id,
-                name,
-                text,
-                failed,
-            }),
-        );
+        blocks.insert(0, Block::ToolResult(ToolResult { call_id, name, text, failed }));
         blocks
     }
 
@@ -278,10 +245,7 @@ fn assistant_block(raw: &RawValue) -> Block {
             text: block.str("thinking").unwrap_or_default().into_owned(),
             signed: block.str("signature").is_some_and(|signature| !signature.is_empty()),
         }),
-        "redacted_thinking" => Block::Reasoning(Reasoning {
-            text: String::new(),
-            signed: true,
-        }),
+        "redacted_thinking" => Block::Reasoning(Reasoning { text: String::new(), signed: true }),
         "tool_use" => Block::ToolCall(ToolCall {
             id: block.str("id").unwrap_or_default().into_owned(),
             name: block.str("name").unwrap_or_default().into_owned(),

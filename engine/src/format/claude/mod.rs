@@ -68,9 +68,7 @@ pub(super) fn read(source: &Source) -> Result<Reading, FormatError> {
         });
     }
     check(&records, &mut problems);
-    let boundary = records
-        .iter()
-        .rposition(|record| record.as_ref().is_some_and(is_boundary));
+    let boundary = records.iter().rposition(|record| record.as_ref().is_some_and(is_boundary));
     let preserved = boundary.map(|at| preserved(&records, at)).unwrap_or_default();
     let active = active(&records, boundary, &preserved);
     let mut reader = entries::Reader::new(problems);
@@ -85,22 +83,14 @@ pub(super) fn read(source: &Source) -> Result<Reading, FormatError> {
     let ahead = boundary.unwrap_or(0);
     let hidden_lines = (0..ahead).filter(|line| !preserved.contains(line));
     let earlier = messages(hidden_lines.filter_map(|line| records[line].as_ref()));
-    let hidden = lines[..ahead]
-        .iter()
-        .filter(|line| !source.text()[line.content.clone()].trim().is_empty())
-        .count();
+    let hidden = lines[..ahead].iter().filter(|line| !source.text()[line.content.clone()].trim().is_empty()).count();
     let (context, problems) = reader.finish();
     Ok(Reading {
         context,
         problems,
         records: u32::try_from(written).unwrap_or(u32::MAX),
         earlier: u32::try_from(earlier).unwrap_or(u32::MAX),
-        session: super::Session::Claude(Session {
-            lines,
-            active,
-            boundary,
-            hidden,
-        }),
+        session: super::Session::Claude(Session { lines, active, boundary, hidden }),
     })
 }
 
@@ -117,10 +107,7 @@ fn parse<'a>(line: usize, text: &'a str, problems: &mut Vec<Problem>) -> Option<
 }
 
 fn problem(line: usize, reason: impl Into<String>) -> Problem {
-    Problem {
-        line: u32::try_from(line + 1).unwrap_or(u32::MAX),
-        reason: reason.into(),
-    }
+    Problem { line: u32::try_from(line + 1).unwrap_or(u32::MAX), reason: reason.into() }
 }
 
 /// Reports what is odd about lines, wherever they stand.
@@ -163,20 +150,16 @@ fn messages<'r, 'a: 'r>(records: impl Iterator<Item = &'r Object<'a>>) -> usize 
     let mut ids = HashSet::new();
     records
         .filter(|record| is_message(record))
-        .filter(
-            |record| match record.object("message").and_then(|message| message.str("id")) {
-                Some(id) => ids.insert(id.into_owned()),
-                None => true,
-            },
-        )
+        .filter(|record| match record.object("message").and_then(|message| message.str("id")) {
+            Some(id) => ids.insert(id.into_owned()),
+            None => true,
+        })
         .count()
 }
 
 /// What is known of the compaction that a boundary marks. Newer versions spell the names in snake case.
 fn metadata<'a>(boundary: &Object<'a>) -> Option<Object<'a>> {
-    boundary
-        .object("compactMetadata")
-        .or_else(|| boundary.object("compact_metadata"))
+    boundary.object("compactMetadata").or_else(|| boundary.object("compact_metadata"))
 }
 
 /// What is known of a compaction and has no place of Claude Code's own, as a field of the boundary's metadata with a
@@ -188,20 +171,10 @@ pub(super) fn own_metadata(compaction: &Compaction) -> Result<String, String> {
     }
     let details = compaction.details.as_deref();
     own.extend(
-        details
-            .filter(|details| is_valid(details))
-            .map(|details| format!(r#""details":{}"#, on_one_line(details))),
+        details.filter(|details| is_valid(details)).map(|details| format!(r#""details":{}"#, on_one_line(details))),
     );
-    let field = if own.is_empty() {
-        String::new()
-    } else {
-        format!(r#","contextengine":{{{}}}"#, own.join(","))
-    };
-    if details.is_none_or(is_valid) {
-        Ok(field)
-    } else {
-        Err(field)
-    }
+    let field = if own.is_empty() { String::new() } else { format!(r#","contextengine":{{{}}}"#, own.join(",")) };
+    if details.is_none_or(is_valid) { Ok(field) } else { Err(field) }
 }
 
 /// Lines ahead of the boundary that it says are still seen, in the order in which they are.
@@ -215,10 +188,7 @@ fn preserved(records: &[Option<Object<'_>>], boundary: usize) -> Vec<usize> {
         .filter_map(|(line, record)| Some((record.as_ref()?.str("uuid")?.into_owned(), line)))
         .collect();
     let find = |uuid: Option<std::borrow::Cow<'_, str>>| uuid.and_then(|uuid| by_uuid.get(uuid.as_ref()).copied());
-    if let Some(list) = metadata
-        .object("preservedMessages")
-        .or_else(|| metadata.object("preserved_messages"))
-    {
+    if let Some(list) = metadata.object("preservedMessages").or_else(|| metadata.object("preserved_messages")) {
         let mut seen = HashSet::new();
         let uuids = list.array("uuids").unwrap_or_default();
         return uuids
@@ -227,18 +197,15 @@ fn preserved(records: &[Option<Object<'_>>], boundary: usize) -> Vec<usize> {
             .filter(|l| seen.insert(*l))
             .collect();
     }
-    let Some(segment) = metadata
-        .object("preservedSegment")
-        .or_else(|| metadata.object("preserved_segment"))
-    else {
+    let Some(segment) = metadata.object("preservedSegment").or_else(|| metadata.object("preserved_segment")) else {
         return Vec::new();
     };
     let head = find(segment.str("headUuid").or_else(|| segment.str("head_uuid")));
     let tail = find(segment.str("tailUuid").or_else(|| segment.str("tail_uuid")));
     match (head, tail) {
-        (Some(head), Some(tail)) => (head..=tail)
-            .filter(|line| records[*line].as_ref().is_some_and(is_message))
-            .collect(),
+        (Some(head), Some(tail)) => {
+            (head..=tail).filter(|line| records[*line].as_ref().is_some_and(is_message)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -247,11 +214,7 @@ fn active(records: &[Option<Object<'_>>], boundary: Option<usize>, preserved: &[
     let Some(boundary) = boundary else {
         return (0..records.len()).collect();
     };
-    let is_summary = |line: &usize| {
-        records[*line]
-            .as_ref()
-            .is_some_and(|record| record.is_true("isCompactSummary"))
-    };
+    let is_summary = |line: &usize| records[*line].as_ref().is_some_and(|record| record.is_true("isCompactSummary"));
     let summary = (boundary + 1..records.len()).find(is_summary).unwrap_or(boundary);
     let mut active: Vec<usize> = (boundary..=summary).collect();
     active.extend_from_slice(preserved);

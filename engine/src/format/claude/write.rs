@@ -31,29 +31,19 @@ pub(in crate::format) fn write(
 ) -> Result<Written, FormatError> {
     let mut writer = Writer::new(source, session, context, facts);
     writer.plan(changes)?;
-    let keeps_checkpoint = changes
-        .steps
-        .iter()
-        .any(|step| step.at().is_some_and(|at| context[at].kind == EntryKind::Summary));
+    let keeps_checkpoint =
+        changes.steps.iter().any(|step| step.at().is_some_and(|at| context[at].kind == EntryKind::Summary));
     let compacted = changes.has_summary();
     if compacted && !keeps_checkpoint {
         writer.checkpoint(changes);
     }
     if compacted && session.hidden > 0 {
-        let lines = if session.hidden == 1 {
-            "1 line".to_owned()
-        } else {
-            format!("{} lines", session.hidden)
-        };
-        writer.remarks.push(format!(
-            "{lines} ahead of the last compaction are left out: Claude Code does not read them"
-        ));
+        let lines = if session.hidden == 1 { "1 line".to_owned() } else { format!("{} lines", session.hidden) };
+        writer
+            .remarks
+            .push(format!("{lines} ahead of the last compaction are left out: Claude Code does not read them"));
     }
-    let order: Vec<usize> = if compacted {
-        session.active.clone()
-    } else {
-        (0..session.lines.len()).collect()
-    };
+    let order: Vec<usize> = if compacted { session.active.clone() } else { (0..session.lines.len()).collect() };
     for line in order {
         writer.inserts_before(line);
         if !(writer.fresh && Some(line) == session.boundary) {
@@ -61,10 +51,7 @@ pub(in crate::format) fn write(
         }
     }
     writer.inserts_before(usize::MAX);
-    Ok(Written {
-        bytes: writer.out,
-        remarks: writer.remarks,
-    })
+    Ok(Written { bytes: writer.out, remarks: writer.remarks })
 }
 
 /// What becomes of the parts of a line that is a message.
@@ -110,9 +97,7 @@ impl<'a> Writer<'a> {
             out: Vec::new(),
         };
         let records = || (0..session.lines.len()).filter_map(|line| writer.record(line));
-        writer.known = records()
-            .filter_map(|record| Some(record.str("uuid")?.into_owned()))
-            .collect();
+        writer.known = records().filter_map(|record| Some(record.str("uuid")?.into_owned())).collect();
         writer.common = session
             .active
             .iter()
@@ -169,12 +154,7 @@ impl<'a> Writer<'a> {
             _ => None,
         });
         let Some(summary) = first else { return };
-        if changes
-            .steps
-            .iter()
-            .take_while(|step| !matches!(step, Step::Summary(_)))
-            .any(|step| step.at().is_some())
-        {
+        if changes.steps.iter().take_while(|step| !matches!(step, Step::Summary(_))).any(|step| step.at().is_some()) {
             self.remarks.push(AHEAD.to_owned());
         }
         for inserts in self.inserts.values_mut() {
@@ -184,17 +164,9 @@ impl<'a> Writer<'a> {
         let boundary = self.uuid("boundary", summary);
         let anchor = self.uuid("summary", summary);
         let kept = self.kept_uuids();
-        let last = self
-            .session
-            .active
-            .iter()
-            .rev()
-            .find_map(|line| Some(self.record(*line)?.str("uuid")?.into_owned()));
-        let logical = kept
-            .last()
-            .cloned()
-            .or(last)
-            .map_or_else(|| "null".to_owned(), |uuid| quote(&uuid));
+        let last =
+            self.session.active.iter().rev().find_map(|line| Some(self.record(*line)?.str("uuid")?.into_owned()));
+        let logical = kept.last().cloned().or(last).map_or_else(|| "null".to_owned(), |uuid| quote(&uuid));
         let mut metadata = format!(
             r#""trigger":"manual","preTokens":{},"postTokens":{}"#,
             self.facts.tokens_before, self.facts.tokens_after
@@ -209,8 +181,7 @@ impl<'a> Writer<'a> {
         }
         if let Some(compaction) = &summary.compaction {
             metadata.push_str(&own_metadata(compaction).unwrap_or_else(|rest| {
-                self.remarks
-                    .push("the details of the summary are left out: they are not JSON".into());
+                self.remarks.push("the details of the summary are left out: they are not JSON".into());
                 rest
             }));
         }
@@ -227,14 +198,10 @@ impl<'a> Writer<'a> {
 
     fn kept_uuids(&self) -> Vec<String> {
         let kept = |line: &&usize| {
-            self.parts
-                .get(*line)
-                .is_some_and(|parts| parts.iter().any(|(_, becomes)| becomes.is_some()))
+            self.parts.get(*line).is_some_and(|parts| parts.iter().any(|(_, becomes)| becomes.is_some()))
         };
         let lines = self.session.active.iter().filter(kept);
-        lines
-            .filter_map(|line| Some(self.record(*line)?.str("uuid")?.into_owned()))
-            .collect()
+        lines.filter_map(|line| Some(self.record(*line)?.str("uuid")?.into_owned())).collect()
     }
 
     /// Always the same for the same session, time and text, and not in the file.
@@ -282,17 +249,12 @@ impl<'a> Writer<'a> {
     /// A new user line: a summary or a note.
     fn insert(&mut self, entry: &Entry) {
         let (purpose, flags) = match entry.kind {
-            EntryKind::Summary => (
-                "summary",
-                r#","isVisibleInTranscriptOnly":true,"isCompactSummary":true"#,
-            ),
+            EntryKind::Summary => ("summary", r#","isVisibleInTranscriptOnly":true,"isCompactSummary":true"#),
             _ => ("note", r#","isMeta":true"#),
         };
         if entry.kind == EntryKind::Note && entry.role != Role::User {
-            self.remarks.push(format!(
-                "note {} is read under the role of the user, as all notes of Claude Code",
-                entry.id
-            ));
+            self.remarks
+                .push(format!("note {} is read under the role of the user, as all notes of Claude Code", entry.id));
         }
         let text = match entry.kind {
             EntryKind::Note => words(entry),
@@ -441,10 +403,6 @@ fn bounded(range: &Range<u32>, len: usize) -> Range<usize> {
 fn common(record: &Object<'_>) -> String {
     COMMON
         .iter()
-        .filter_map(|name| {
-            record
-                .get(name)
-                .map(|value| format!(r#","{name}":{}"#, on_one_line(value.get())))
-        })
+        .filter_map(|name| record.get(name).map(|value| format!(r#","{name}":{}"#, on_one_line(value.get()))))
         .collect()
 }

@@ -14,14 +14,7 @@ const OPENING: &str = "(the conversation begins here)";
 pub(super) fn write(entries: &[Entry], losses: &mut Losses) -> String {
     let texts: Vec<&[u8]> = entries.iter().map(|entry| entry.id.as_str().as_bytes()).collect();
     let session = ids::uuid(&texts);
-    let mut writer = Writer {
-        losses,
-        clock: Clock::new(entries),
-        session,
-        parent: None,
-        lines: 0,
-        out: String::new(),
-    };
+    let mut writer = Writer { losses, clock: Clock::new(entries), session, parent: None, lines: 0, out: String::new() };
     let (mut systems, mut begun) = (false, false);
     for entry in entries {
         systems |= entry.kind == EntryKind::System;
@@ -29,24 +22,15 @@ pub(super) fn write(entries: &[Entry], losses: &mut Losses) -> String {
             writer.boundary(entry);
         } else if entry.kind == EntryKind::Assistant && !begun {
             writer.user(entry, &quote(OPENING), r#","isMeta":true"#);
-            writer
-                .losses
-                .other
-                .push("a note opens the conversation: its first message must be one of the user");
+            writer.losses.other.push("a note opens the conversation: its first message must be one of the user");
         }
         begun = true;
         writer.entry(entry);
     }
     if systems {
-        writer
-            .losses
-            .other
-            .push("system messages are notes: Claude Code has its own and keeps none in the transcript");
+        writer.losses.other.push("system messages are notes: Claude Code has its own and keeps none in the transcript");
     }
-    writer
-        .losses
-        .other
-        .push("the session has no folder of its own: `cwd` is `.`");
+    writer.losses.other.push("the session has no folder of its own: `cwd` is `.`");
     writer.out
 }
 
@@ -99,11 +83,7 @@ impl Writer<'_> {
 
     fn uuid(&mut self, entry: &Entry) -> String {
         self.lines += 1;
-        ids::uuid(&[
-            self.session.as_bytes(),
-            entry.id.as_str().as_bytes(),
-            &self.lines.to_le_bytes(),
-        ])
+        ids::uuid(&[self.session.as_bytes(), entry.id.as_str().as_bytes(), &self.lines.to_le_bytes()])
     }
 
     /// Appends a line: its own fields stand between those that all lines have.
@@ -120,11 +100,7 @@ impl Writer<'_> {
     fn user(&mut self, entry: &Entry, content: &str, flags: &str) {
         let uuid = self.uuid(entry);
         let parent = self.parent.take();
-        self.push(
-            uuid,
-            parent,
-            &format!(r#""type":"user","message":{{"role":"user","content":{content}}}{flags}"#),
-        );
+        self.push(uuid, parent, &format!(r#""type":"user","message":{{"role":"user","content":{content}}}{flags}"#));
     }
 
     fn boundary(&mut self, summary: &Entry) {
@@ -148,11 +124,7 @@ impl Writer<'_> {
             self.losses.empty += 1;
             return;
         }
-        let stop = if entry.tool_calls().next().is_some() {
-            "tool_use"
-        } else {
-            "end_turn"
-        };
+        let stop = if entry.tool_calls().next().is_some() { "tool_use" } else { "end_turn" };
         let uuid = self.uuid(entry);
         let id = format!("msg_{}", &ids::hash(&[uuid.as_bytes()])[..24]);
         let message = format!(

@@ -32,10 +32,7 @@ pub fn convert(entries: &[Arc<Entry>], to: Format) -> Result<Written, FormatErro
         Format::Pi => pi::write(&settled, &mut losses),
         Format::ClaudeCode => claude::write(&settled, &mut losses),
     };
-    Ok(Written {
-        bytes: text.into_bytes(),
-        remarks: losses.remarks(to),
-    })
+    Ok(Written { bytes: text.into_bytes(), remarks: losses.remarks(to) })
 }
 
 /// What a conversion had to leave out, change or make up.
@@ -59,39 +56,18 @@ struct Losses {
 impl Losses {
     fn remarks(&self, to: Format) -> Vec<String> {
         let counted = [
-            (
-                self.reasoning,
-                "block(s) of reasoning left out: they are only valid where they were made",
-            ),
+            (self.reasoning, "block(s) of reasoning left out: they are only valid where they were made"),
             (self.images, "image(s) left out: the format has no place for them there"),
             (self.opaque, "block(s) of unknown types left out"),
             (self.empty, "message(s) left out: nothing of them was left"),
-            (
-                self.failed,
-                "result(s) no longer say that the tool failed: the format has no field for it",
-            ),
-            (
-                self.made_up,
-                "call(s) without a result got one that says that none was recorded",
-            ),
-            (
-                self.orphans,
-                "result(s) left out: no call, or another result of the same call",
-            ),
+            (self.failed, "result(s) no longer say that the tool failed: the format has no field for it"),
+            (self.made_up, "call(s) without a result got one that says that none was recorded"),
+            (self.orphans, "result(s) left out: no call, or another result of the same call"),
             (self.moved, "result(s) moved to their call"),
-            (
-                self.renamed,
-                "call(s) renamed: the format needs ids that are unique and plain",
-            ),
-            (
-                self.wrapped,
-                "call(s) with arguments that are no JSON object: they are now the field `input` of one",
-            ),
+            (self.renamed, "call(s) renamed: the format needs ids that are unique and plain"),
+            (self.wrapped, "call(s) with arguments that are no JSON object: they are now the field `input` of one"),
             (self.roles, "note(s) now read under the role of the user"),
-            (
-                self.details,
-                "summary detail(s) left out: the format has no place for them",
-            ),
+            (self.details, "summary detail(s) left out: the format has no place for them"),
         ];
         let mut remarks: Vec<String> = (counted.iter().filter(|(count, _)| *count > 0))
             .map(|(count, what)| format!("{to}: {count} {what}"))
@@ -123,18 +99,11 @@ fn settle(entries: &[Arc<Entry>], to: Format, losses: &mut Losses) -> Vec<Entry>
         }
         settled.push(renamed);
         let results = pairs.results.get(&at).map_or(&[][..], Vec::as_slice);
-        let mut found: Vec<(usize, &ToolCall)> = results
-            .iter()
-            .zip(&calls)
-            .filter_map(|(result, call)| Some(((*result)?, call)))
-            .collect();
+        let mut found: Vec<(usize, &ToolCall)> =
+            results.iter().zip(&calls).filter_map(|(result, call)| Some(((*result)?, call))).collect();
         found.sort_by_key(|(place, _)| *place);
         for (place, call) in found {
-            losses.moved += u32::from(
-                entries[at + 1..place]
-                    .iter()
-                    .any(|between| between.tool_result().is_none()),
-            );
+            losses.moved += u32::from(entries[at + 1..place].iter().any(|between| between.tool_result().is_none()));
             let mut result = Entry::clone(&entries[place]);
             for block in &mut result.blocks {
                 if let Block::ToolResult(result) = block {
@@ -153,12 +122,8 @@ fn settle(entries: &[Arc<Entry>], to: Format, losses: &mut Losses) -> Vec<Entry>
 }
 
 fn made_up(caller: &Entry, call: &ToolCall) -> Entry {
-    let result = ToolResult {
-        call_id: call.id.clone(),
-        name: call.name.clone(),
-        text: NO_RESULT.to_owned(),
-        failed: true,
-    };
+    let result =
+        ToolResult { call_id: call.id.clone(), name: call.name.clone(), text: NO_RESULT.to_owned(), failed: true };
     let id = format!("{}:{}", caller.id, call.id);
     let mut entry = Entry::new(id, EntryKind::ToolResult, vec![Block::ToolResult(result)]);
     entry.at = caller.at;
@@ -185,10 +150,8 @@ impl Pairs {
                 waiting.entry(&result.call_id).or_default().push(at);
                 continue;
             }
-            let own: Vec<Option<usize>> = entry
-                .tool_calls()
-                .map(|call| waiting.get_mut(call.id.as_str()).and_then(Vec::pop))
-                .collect();
+            let own: Vec<Option<usize>> =
+                entry.tool_calls().map(|call| waiting.get_mut(call.id.as_str()).and_then(Vec::pop)).collect();
             own.iter().flatten().for_each(|place| used[*place] = true);
             for call in entry.tool_calls() {
                 waiting.remove(call.id.as_str());
@@ -207,13 +170,7 @@ fn plain(id: &str, to: Format) -> String {
         Format::ClaudeCode => id
             .chars()
             .take(64)
-            .map(|char| {
-                if char.is_ascii_alphanumeric() || matches!(char, '_' | '-') {
-                    char
-                } else {
-                    '_'
-                }
-            })
+            .map(|char| if char.is_ascii_alphanumeric() || matches!(char, '_' | '-') { char } else { '_' })
             .collect(),
         Format::OpenAiChat | Format::Pi => id.to_owned(),
     };

@@ -9,21 +9,12 @@ use crate::transcript::{Block, Entry, EntryKind, Image, ImageSource, ToolResult}
 
 pub(super) fn write(entries: &[Entry], losses: &mut Losses) -> String {
     let lines: Vec<String> = entries.iter().filter_map(|entry| message(entry, losses)).collect();
-    if lines.is_empty() {
-        "[]\n".to_owned()
-    } else {
-        format!("[\n{}\n]\n", lines.join(",\n"))
-    }
+    if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
 }
 
 fn message(entry: &Entry, losses: &mut Losses) -> Option<String> {
     if entry.kind == EntryKind::Summary {
-        losses.details += u32::from(
-            entry
-                .compaction
-                .as_ref()
-                .is_some_and(|compaction| compaction.details.is_some()),
-        );
+        losses.details += u32::from(entry.compaction.as_ref().is_some_and(|compaction| compaction.details.is_some()));
     }
     if let Some(result) = entry.tool_result() {
         return Some(tool(entry, result, losses));
@@ -52,11 +43,7 @@ fn only_words(entry: &Entry) -> bool {
 fn tool(entry: &Entry, result: &ToolResult, losses: &mut Losses) -> String {
     losses.failed += u32::from(result.failed && result.text != super::NO_RESULT);
     count(entry, losses, true);
-    format!(
-        r#"{{"role":"tool","tool_call_id":{},"content":{}}}"#,
-        quote(&result.call_id),
-        quote(&result.text)
-    )
+    format!(r#"{{"role":"tool","tool_call_id":{},"content":{}}}"#, quote(&result.call_id), quote(&result.text))
 }
 
 fn user(entry: &Entry, losses: &mut Losses) -> Option<String> {
@@ -88,10 +75,7 @@ fn image_part(image: &Image) -> Option<String> {
         ImageSource::Url(url) => url.clone(),
         ImageSource::Unknown => return None,
     };
-    Some(format!(
-        r#"{{"type":"image_url","image_url":{{"url":{}}}}}"#,
-        quote(&url)
-    ))
+    Some(format!(r#"{{"type":"image_url","image_url":{{"url":{}}}}}"#, quote(&url)))
 }
 
 fn assistant(entry: &Entry, losses: &mut Losses) -> Option<String> {
@@ -99,13 +83,7 @@ fn assistant(entry: &Entry, losses: &mut Losses) -> Option<String> {
     let texts: Vec<&str> = entry
         .blocks
         .iter()
-        .filter_map(|block| {
-            if let Block::Text(text) = block {
-                Some(text.as_str())
-            } else {
-                None
-            }
-        })
+        .filter_map(|block| if let Block::Text(text) = block { Some(text.as_str()) } else { None })
         .collect();
     let calls: Vec<String> = entry
         .tool_calls()
@@ -119,16 +97,9 @@ fn assistant(entry: &Entry, losses: &mut Losses) -> Option<String> {
         [] if calls.is_empty() => return None,
         [] => "null".to_owned(),
         [text] => quote(text),
-        texts => format!(
-            "[{}]",
-            texts.iter().map(|text| text_block(text)).collect::<Vec<_>>().join(",")
-        ),
+        texts => format!("[{}]", texts.iter().map(|text| text_block(text)).collect::<Vec<_>>().join(",")),
     };
-    let calls = if calls.is_empty() {
-        String::new()
-    } else {
-        format!(r#","tool_calls":[{}]"#, calls.join(","))
-    };
+    let calls = if calls.is_empty() { String::new() } else { format!(r#","tool_calls":[{}]"#, calls.join(",")) };
     Some(format!(r#"{{"role":"assistant","content":{content}{calls}}}"#))
 }
 

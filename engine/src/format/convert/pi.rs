@@ -12,18 +12,10 @@ use crate::transcript::{Block, Entry, EntryKind, ImageSource, Role};
 const NO_USAGE: &str = r#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
 
 pub(super) fn write(entries: &[Entry], losses: &mut Losses) -> String {
-    let mut writer = Writer {
-        losses,
-        clock: Clock::new(entries),
-        names: Unique::default(),
-        parent: None,
-        out: String::new(),
-    };
+    let mut writer =
+        Writer { losses, clock: Clock::new(entries), names: Unique::default(), parent: None, out: String::new() };
     writer.header(entries);
-    let systems = entries
-        .iter()
-        .take_while(|entry| entry.kind == EntryKind::System)
-        .count();
+    let systems = entries.iter().take_while(|entry| entry.kind == EntryKind::System).count();
     let rest = match entries.get(systems) {
         Some(summary) if summary.kind == EntryKind::Summary => {
             writer.compaction(&entries[..systems], summary);
@@ -34,10 +26,7 @@ pub(super) fn write(entries: &[Entry], losses: &mut Losses) -> String {
     for entry in rest {
         writer.entry(entry);
     }
-    writer
-        .losses
-        .other
-        .push("the session has no folder of its own: `cwd` is `.`");
+    writer.losses.other.push("the session has no folder of its own: `cwd` is `.`");
     writer.out
 }
 
@@ -71,10 +60,7 @@ impl Writer<'_> {
 
     fn push_as(&mut self, entry: &Entry, id: &str, kind: &str, fields: &str) {
         let time = ids::iso(self.clock.of(entry));
-        let parent = self
-            .parent
-            .replace(id.to_owned())
-            .map_or_else(|| "null".to_owned(), |parent| quote(&parent));
+        let parent = self.parent.replace(id.to_owned()).map_or_else(|| "null".to_owned(), |parent| quote(&parent));
         self.out.push_str(&format!(
             "{{\"type\":\"{kind}\",\"id\":{},\"parentId\":{parent},\"timestamp\":\"{time}\"{fields}}}\n",
             quote(id)
@@ -128,18 +114,11 @@ impl Writer<'_> {
         match entry.kind {
             EntryKind::Assistant => self.assistant(entry, time),
             EntryKind::System => {
-                let message = format!(
-                    r#"{{"role":"system","content":{},"timestamp":{time}}}"#,
-                    quote(&words(entry))
-                );
+                let message = format!(r#"{{"role":"system","content":{},"timestamp":{time}}}"#, quote(&words(entry)));
                 self.push(entry, "message", &format!(r#","message":{message}"#));
             }
             EntryKind::BranchSummary if !words(entry).is_empty() => {
-                self.push(
-                    entry,
-                    "branch_summary",
-                    &format!(r#","fromId":"root","summary":{}"#, quote(&words(entry))),
-                );
+                self.push(entry, "branch_summary", &format!(r#","fromId":"root","summary":{}"#, quote(&words(entry))));
             }
             EntryKind::User => {
                 let content = self.content(entry).join(",");
@@ -148,11 +127,7 @@ impl Writer<'_> {
             }
             _ => {
                 self.losses.roles += u32::from(entry.role != Role::User);
-                let custom = if entry.kind == EntryKind::Summary {
-                    SUMMARY
-                } else {
-                    NOTE
-                };
+                let custom = if entry.kind == EntryKind::Summary { SUMMARY } else { NOTE };
                 let content = self.content(entry).join(",");
                 self.push(
                     entry,
@@ -169,11 +144,7 @@ impl Writer<'_> {
             self.losses.empty += 1;
             return;
         }
-        let stop = if entry.tool_calls().next().is_some() {
-            "toolUse"
-        } else {
-            "stop"
-        };
+        let stop = if entry.tool_calls().next().is_some() { "toolUse" } else { "stop" };
         let message = format!(
             r#"{{"role":"assistant","content":[{}],"api":"unknown","provider":"unknown","model":"unknown","usage":{NO_USAGE},"stopReason":"{stop}","timestamp":{time}}}"#,
             content.join(",")
@@ -188,10 +159,7 @@ impl Writer<'_> {
             match block {
                 Block::Text(text) => content.push(text_block(text)),
                 Block::Reasoning(reasoning) if !reasoning.signed && !reasoning.text.is_empty() => {
-                    content.push(format!(
-                        r#"{{"type":"thinking","thinking":{}}}"#,
-                        quote(&reasoning.text)
-                    ));
+                    content.push(format!(r#"{{"type":"thinking","thinking":{}}}"#, quote(&reasoning.text)));
                 }
                 Block::Reasoning(_) => self.losses.reasoning += 1,
                 Block::ToolCall(call) => content.push(format!(

@@ -72,11 +72,7 @@ fn list(source: &Source) -> Result<&RawValue, FormatError> {
 }
 
 fn malformed(line: u32, reason: &str) -> FormatError {
-    FormatError::Malformed {
-        format: Format::OpenAiChat,
-        line: line.max(1),
-        reason: reason.to_owned(),
-    }
+    FormatError::Malformed { format: Format::OpenAiChat, line: line.max(1), reason: reason.to_owned() }
 }
 
 #[derive(Debug, Default)]
@@ -92,10 +88,7 @@ struct Reader {
 
 impl Reader {
     fn problem(&mut self, reason: impl Into<String>) {
-        self.problems.push(Problem {
-            line: self.line,
-            reason: reason.into(),
-        });
+        self.problems.push(Problem { line: self.line, reason: reason.into() });
     }
 
     fn message(&mut self, record: u32, raw: &RawValue) {
@@ -135,20 +128,12 @@ impl Reader {
 
     fn assistant(&mut self, message: &Object<'_>) -> Entry {
         let mut blocks = Vec::new();
-        let thought = ["reasoning_content", "reasoning"]
-            .iter()
-            .find_map(|name| message.str(name));
+        let thought = ["reasoning_content", "reasoning"].iter().find_map(|name| message.str(name));
         let details = message.array("reasoning_details").filter(|details| !details.is_empty());
         if let Some(text) = thought.filter(|text| !text.is_empty()) {
-            blocks.push(Block::Reasoning(Reasoning {
-                text: text.into_owned(),
-                signed: details.is_some(),
-            }));
+            blocks.push(Block::Reasoning(Reasoning { text: text.into_owned(), signed: details.is_some() }));
         } else if details.is_some() {
-            blocks.push(Block::Reasoning(Reasoning {
-                text: String::new(),
-                signed: true,
-            }));
+            blocks.push(Block::Reasoning(Reasoning { text: String::new(), signed: true }));
         }
         blocks.extend(self.content(message.some("content")));
         if let Some(refusal) = message.str("refusal").filter(|text| !text.is_empty()) {
@@ -166,11 +151,7 @@ impl Reader {
             let name = call.str("name").unwrap_or_default().into_owned();
             let id = function_id(&name);
             self.tools.insert(id.clone(), name.clone());
-            blocks.push(Block::ToolCall(ToolCall {
-                id,
-                name,
-                arguments: arguments(&call),
-            }));
+            blocks.push(Block::ToolCall(ToolCall { id, name, arguments: arguments(&call) }));
         }
         let (kind, blocks) = unmark(EntryKind::Assistant, blocks);
         let mut entry = Entry::new("", kind, blocks);
@@ -188,16 +169,10 @@ impl Reader {
             self.problem("has a tool call without an id");
         }
         let (name, arguments) = if let Some(function) = call.object("function") {
-            (
-                function.str("name").unwrap_or_default().into_owned(),
-                arguments(&function),
-            )
+            (function.str("name").unwrap_or_default().into_owned(), arguments(&function))
         } else if let Some(custom) = call.object("custom") {
             let input = custom.get("input").map_or("null", RawValue::get);
-            (
-                custom.str("name").unwrap_or_default().into_owned(),
-                format!("{{\"input\":{input}}}"),
-            )
+            (custom.str("name").unwrap_or_default().into_owned(), format!("{{\"input\":{input}}}"))
         } else {
             self.problem("has a tool call of an unknown type");
             return opaque(call.str("type").unwrap_or(Cow::Borrowed("tool_call")), raw.get());
@@ -220,12 +195,7 @@ impl Reader {
         let mut rest = self.content(message.some("content"));
         let text = join_texts(&rest);
         rest.retain(|block| !matches!(block, Block::Text(_)));
-        let mut blocks = vec![Block::ToolResult(ToolResult {
-            call_id,
-            name,
-            text,
-            failed: false,
-        })];
+        let mut blocks = vec![Block::ToolResult(ToolResult { call_id, name, text, failed: false })];
         blocks.append(&mut rest);
         Entry::new("", EntryKind::ToolResult, blocks)
     }
@@ -255,10 +225,7 @@ fn part(raw: &RawValue) -> Block {
         "text" | "input_text" | "output_text" => part.str("text").map(|text| Block::Text(text.into_owned())),
         "refusal" => part.str("refusal").map(|text| Block::Text(text.into_owned())),
         "image_url" | "input_image" => {
-            let url = part
-                .object("image_url")
-                .and_then(|image| image.str("url"))
-                .or_else(|| part.str("image_url"));
+            let url = part.object("image_url").and_then(|image| image.str("url")).or_else(|| part.str("image_url"));
             url.map(|url| image_of_url(&url))
         }
         _ => None,

@@ -29,11 +29,7 @@ pub(in crate::format) fn write(
                 lines.extend(record_of(&context[at]).map(|record| edited(source, session, record, entry)));
             }
             Step::Summary(entry) => {
-                if entry
-                    .compaction
-                    .as_ref()
-                    .is_some_and(|compaction| compaction.details.is_some())
-                {
+                if entry.compaction.as_ref().is_some_and(|compaction| compaction.details.is_some()) {
                     remarks
                         .push("the details of the summary are left out: a chat message has no place for them".into());
                 }
@@ -45,10 +41,7 @@ pub(in crate::format) fn write(
         }
     }
     others.before(session.elements.len(), source, &mut lines);
-    Written {
-        bytes: assemble(source, session, &lines),
-        remarks,
-    }
+    Written { bytes: assemble(source, session, &lines), remarks }
 }
 
 fn assemble(source: &Source, session: &Session, lines: &[Vec<u8>]) -> Vec<u8> {
@@ -79,11 +72,7 @@ impl<'a> Others<'a> {
                 *mark = true;
             }
         }
-        Self {
-            session,
-            is_entry,
-            next: 0,
-        }
+        Self { session, is_entry, next: 0 }
     }
 
     fn before(&mut self, record: usize, source: &Source, lines: &mut Vec<Vec<u8>>) {
@@ -127,11 +116,7 @@ fn edited(source: &Source, session: &Session, record: usize, entry: &Entry) -> V
         }
         None => {
             // Every element that is an entry is an object, so its first byte is the brace.
-            let comma = if message.is_some_and(|message| message.fields().next().is_some()) {
-                ","
-            } else {
-                ""
-            };
+            let comma = if message.is_some_and(|message| message.fields().next().is_some()) { "," } else { "" };
             bytes.extend_from_slice(format!("{{\"content\":{new}{comma}").as_bytes());
             source.copy(range.start + 1..range.end, &mut bytes);
         }

@@ -21,10 +21,7 @@ pub(in crate::format) const SUMMARY: &str = "contextengine-summary";
 /// Is the record a system message?
 pub(super) fn is_system(record: &Record<'_>) -> bool {
     record.kind == "message"
-        && record
-            .fields
-            .object("message")
-            .is_some_and(|message| message.str("role").as_deref() == Some("system"))
+        && record.fields.object("message").is_some_and(|message| message.str("role").as_deref() == Some("system"))
 }
 
 pub(super) struct Reader<'a> {
@@ -99,20 +96,10 @@ impl<'a> Reader<'a> {
     fn complete(&self, record: &Record<'_>, id: &str, mut entry: Entry) -> Entry {
         entry.id = EntryId::new(id);
         entry.parent = self.context.last().map(|before| before.id.clone());
-        entry.source = vec![SourcePart {
-            record: u32::try_from(record.line).unwrap_or(u32::MAX),
-            blocks: None,
-        }];
-        entry.at = record
-            .fields
-            .str("timestamp")
-            .and_then(|time| ids::time(&time))
-            .or_else(|| {
-                record
-                    .fields
-                    .object("message")
-                    .and_then(|message| message.number("timestamp"))
-                    .map(Timestamp)
+        entry.source = vec![SourcePart { record: u32::try_from(record.line).unwrap_or(u32::MAX), blocks: None }];
+        entry.at =
+            record.fields.str("timestamp").and_then(|time| ids::time(&time)).or_else(|| {
+                record.fields.object("message").and_then(|message| message.number("timestamp")).map(Timestamp)
             });
         entry
     }
@@ -139,9 +126,7 @@ impl<'a> Reader<'a> {
             "toolResult" => self.result(&message),
             "system" => Some(self.system(message)),
             "bashExecution" => {
-                let hidden = message
-                    .get("excludeFromContext")
-                    .is_some_and(|hide| is_truthy(hide.get()));
+                let hidden = message.get("excludeFromContext").is_some_and(|hide| is_truthy(hide.get()));
                 (!hidden).then(|| Entry::text("", EntryKind::Note, bash_text(&message)))
             }
             // Version 2 named it so; Pi renames it on loading.
@@ -149,9 +134,7 @@ impl<'a> Reader<'a> {
             "branchSummary" => Some(Entry::text("", EntryKind::BranchSummary, message.str("summary")?)),
             "compactionSummary" => Some(Entry::text("", EntryKind::Note, message.str("summary")?)),
             other => {
-                self.problem(format!(
-                    "has the unknown role `{other}`; it is kept and not shown to the model"
-                ));
+                self.problem(format!("has the unknown role `{other}`; it is kept and not shown to the model"));
                 None
             }
         }
@@ -179,11 +162,7 @@ impl<'a> Reader<'a> {
         let name = said.or_else(|| self.tools.get(&call_id).cloned()).unwrap_or_default();
         let failed = message.is_true("isError");
         let content = self.blocks(message.some("content"));
-        Some(Entry::new(
-            "",
-            EntryKind::ToolResult,
-            result_blocks(call_id, name, failed, content),
-        ))
+        Some(Entry::new("", EntryKind::ToolResult, result_blocks(call_id, name, failed, content)))
     }
 
     fn system(&mut self, message: Object<'a>) -> Entry {
@@ -254,9 +233,7 @@ impl<'a> Reader<'a> {
 
 /// The edit leaves nothing of its target.
 fn takes_out(edit: &Record<'_>) -> bool {
-    edit.fields
-        .get("replacement")
-        .is_some_and(|replacement| replacement.get() == "null")
+    edit.fields.get("replacement").is_some_and(|replacement| replacement.get() == "null")
 }
 
 /// Is the record one whose content an edit can replace?
@@ -273,15 +250,7 @@ pub(super) fn is_editable(fields: &Object<'_>) -> bool {
 fn result_blocks(call_id: String, name: String, failed: bool, mut content: Vec<Block>) -> Vec<Block> {
     let text = join_texts(&content);
     content.retain(|block| !matches!(block, Block::Text(_)));
-    content.insert(
-        0,
-        Block::ToolResult(ToolResult {
-            call_id,
-            name,
-            text,
-            failed,
-        }),
-    );
+    content.insert(0, Block::ToolResult(ToolResult { call_id, name, text, failed }));
     content
 }
 
@@ -301,9 +270,9 @@ fn block(raw: &RawValue) -> Block {
             name: block.str("name").unwrap_or_default().into_owned(),
             arguments: block.some("arguments").map_or("{}", RawValue::get).to_owned(),
         })),
-        "image" => block
-            .str("data")
-            .map(|data| Block::Image(base64_image(&block.str("mimeType").unwrap_or_default(), &data))),
+        "image" => {
+            block.str("data").map(|data| Block::Image(base64_image(&block.str("mimeType").unwrap_or_default(), &data)))
+        }
         _ => None,
     };
     known.unwrap_or_else(|| opaque(kind, raw.get()))
@@ -366,10 +335,7 @@ pub(super) fn replay(systems: &[Object<'_>]) -> Option<String> {
     }
     let mut json = format!(r#"{{"role":"system","content":{}"#, quote(&texts.join("\n\n")));
     if !sections.is_empty() {
-        let fields: Vec<String> = sections
-            .iter()
-            .map(|(name, value)| format!("{}:{value}", quote(name)))
-            .collect();
+        let fields: Vec<String> = sections.iter().map(|(name, value)| format!("{}:{value}", quote(name))).collect();
         json.push_str(&format!(r#","sections":{{{}}}"#, fields.join(",")));
     }
     if !tools.is_empty() {
@@ -393,12 +359,6 @@ fn patch(list: &mut Vec<(String, String)>, name: &str, value: Option<&str>) {
 fn content_text(content: &RawValue) -> String {
     match string(content) {
         Some(text) => text.into_owned(),
-        None => join_texts(
-            &array(content)
-                .unwrap_or_default()
-                .into_iter()
-                .map(block)
-                .collect::<Vec<_>>(),
-        ),
+        None => join_texts(&array(content).unwrap_or_default().into_iter().map(block).collect::<Vec<_>>()),
     }
 }

@@ -87,12 +87,7 @@ const KNOWN_TYPES: [&str; 11] = [
 pub(super) fn read(source: &Source) -> Result<Reading, FormatError> {
     let file = File::parse(source)?;
     let mut problems = file.problems;
-    let by_id: HashMap<&str, usize> = file
-        .records
-        .iter()
-        .enumerate()
-        .map(|(at, r)| (r.id.as_str(), at))
-        .collect();
+    let by_id: HashMap<&str, usize> = file.records.iter().enumerate().map(|(at, r)| (r.id.as_str(), at)).collect();
     let path = path(&file.records, &by_id, &mut problems);
     let shown = shown(&file.records, &path, &file.indexed);
     let edits = edits(&file.records, &shown, &by_id);
@@ -102,18 +97,11 @@ pub(super) fn read(source: &Source) -> Result<Reading, FormatError> {
         reader.record(&file.records[*at], edit, place == 0);
     }
     let seen: HashSet<usize> = shown.iter().copied().collect();
-    let hidden = file
-        .records
-        .iter()
-        .enumerate()
-        .filter(|(at, record)| !seen.contains(at) && is_message(record))
-        .count();
+    let hidden =
+        file.records.iter().enumerate().filter(|(at, record)| !seen.contains(at) && is_message(record)).count();
     let mut names = vec![None; file.lines.len()];
     for record in &file.records {
-        names[record.line] = file.indexes.get(&record.line).map(|index| Name {
-            id: record.id.clone(),
-            index: *index,
-        });
+        names[record.line] = file.indexes.get(&record.line).map(|index| Name { id: record.id.clone(), index: *index });
     }
     Ok(Reading {
         context: reader.context,
@@ -126,10 +114,7 @@ pub(super) fn read(source: &Source) -> Result<Reading, FormatError> {
             parsed: file.indexed.len(),
             leaf: file.records.last().map(|record| record.id.clone()),
             ids: file.records.iter().map(|record| record.id.clone()).collect(),
-            edits: edits
-                .iter()
-                .map(|(at, edit)| (file.records[*at].line, file.records[*edit].line))
-                .collect(),
+            edits: edits.iter().map(|(at, edit)| (file.records[*at].line, file.records[*edit].line)).collect(),
             system: entries::replay(&reader.systems),
             lines: file.lines,
         }),
@@ -183,10 +168,7 @@ impl<'a> File<'a> {
         let kind = fields.str("type").unwrap_or_default().into_owned();
         if self.indexed.is_empty() {
             if kind != "session" || fields.str("id").is_none() {
-                return Err(malformed(
-                    line,
-                    "the first record is not a header with `\"type\":\"session\"` and an id",
-                ));
+                return Err(malformed(line, "the first record is not a header with `\"type\":\"session\"` and an id"));
             }
             self.version = self.header(line, &fields);
             self.indexed.push(None);
@@ -199,10 +181,7 @@ impl<'a> File<'a> {
             return Ok(());
         }
         let (id, parent) = if self.version == Version::One {
-            (
-                format!("line-{}", line + 1),
-                self.records.last().map(|record| record.id.clone()),
-            )
+            (format!("line-{}", line + 1), self.records.last().map(|record| record.id.clone()))
         } else {
             let Some(id) = fields.str("id").filter(|id| !id.is_empty()) else {
                 self.problem(line, "has no id; it is kept and not shown to the model");
@@ -212,26 +191,14 @@ impl<'a> File<'a> {
             (id.into_owned(), parent.map(std::borrow::Cow::into_owned))
         };
         if let Some(first) = first_use.insert(id.clone(), line) {
-            self.problem(
-                line,
-                format!("has the id `{id}` of line {}; this one counts", first + 1),
-            );
+            self.problem(line, format!("has the id `{id}` of line {}; this one counts", first + 1));
         }
         if !KNOWN_TYPES.contains(&kind.as_str()) {
-            self.problem(
-                line,
-                format!("has the unknown type `{kind}`; it is kept and not shown to the model"),
-            );
+            self.problem(line, format!("has the unknown type `{kind}`; it is kept and not shown to the model"));
         }
         self.indexed[index] = Some(id.clone());
         self.indexes.insert(line, index);
-        self.records.push(Record {
-            line,
-            id,
-            parent,
-            kind,
-            fields,
-        });
+        self.records.push(Record { line, id, parent, kind, fields });
         Ok(())
     }
 
@@ -241,10 +208,7 @@ impl<'a> File<'a> {
             2 => Version::Two,
             3 => Version::Three,
             newer => {
-                self.problem(
-                    line,
-                    format!("says version {newer}, which is not known; it is read as version 3"),
-                );
+                self.problem(line, format!("says version {newer}, which is not known; it is read as version 3"));
                 Version::Three
             }
         }
@@ -269,19 +233,12 @@ impl<'a> File<'a> {
 }
 
 fn problem(line: usize, reason: impl Into<String>) -> Problem {
-    Problem {
-        line: u32::try_from(line + 1).unwrap_or(u32::MAX),
-        reason: reason.into(),
-    }
+    Problem { line: u32::try_from(line + 1).unwrap_or(u32::MAX), reason: reason.into() }
 }
 
 fn malformed(line: usize, reason: &str) -> FormatError {
     let line = u32::try_from(line + 1).unwrap_or(u32::MAX);
-    FormatError::Malformed {
-        format: Format::Pi,
-        line,
-        reason: reason.to_owned(),
-    }
+    FormatError::Malformed { format: Format::Pi, line, reason: reason.to_owned() }
 }
 
 fn is_message(record: &Record<'_>) -> bool {
@@ -300,10 +257,7 @@ fn path(records: &[Record<'_>], by_id: &HashMap<&str, usize>, problems: &mut Vec
     while let Some(at) = next {
         if !seen.insert(at) {
             let line = path.last().map_or(0, |last: &usize| records[*last].line);
-            problems.push(problem(
-                line,
-                "has a parent that descends from it; the path begins here",
-            ));
+            problems.push(problem(line, "has a parent that descends from it; the path begins here"));
             break;
         }
         path.push(at);
@@ -332,12 +286,7 @@ fn shown(records: &[Record<'_>], path: &[usize], indexed: &[Option<String>]) -> 
     let mut shown = vec![path[newest]];
     let kept = first_kept.and_then(|id| path[..newest].iter().position(|at| records[*at].id == id));
     if let Some(first) = kept {
-        shown.extend(
-            path[first..newest]
-                .iter()
-                .copied()
-                .filter(|at| !entries::is_system(&records[*at])),
-        );
+        shown.extend(path[first..newest].iter().copied().filter(|at| !entries::is_system(&records[*at])));
     }
     shown.extend_from_slice(&path[newest + 1..]);
     shown

@@ -53,17 +53,10 @@ pub(in crate::format) fn write<'a>(
     };
     writer.file();
     writer.systems();
-    let start = if changes.has_summary() {
-        writer.compaction()?
-    } else {
-        writer.no_compaction()?
-    };
+    let start = if changes.has_summary() { writer.compaction()? } else { writer.no_compaction()? };
     writer.edits(start)?;
     writer.notes()?;
-    Ok(Written {
-        bytes: writer.out,
-        remarks: writer.remarks,
-    })
+    Ok(Written { bytes: writer.out, remarks: writer.remarks })
 }
 
 struct Writer<'a> {
@@ -86,11 +79,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn inexpressible(entry: &Entry, reason: &str) -> FormatError {
-        FormatError::Inexpressible {
-            format: Format::Pi,
-            entry: entry.id.to_string(),
-            reason: reason.to_owned(),
-        }
+        FormatError::Inexpressible { format: Format::Pi, entry: entry.id.to_string(), reason: reason.to_owned() }
     }
 
     fn file(&mut self) {
@@ -110,21 +99,13 @@ impl Writer<'_> {
         let mut count = 0_u64;
         let id = loop {
             let parent = self.parent.as_deref().unwrap_or_default();
-            let hash = ids::hash(&[
-                parent.as_bytes(),
-                self.time.as_bytes(),
-                salt.as_bytes(),
-                &count.to_le_bytes(),
-            ]);
+            let hash = ids::hash(&[parent.as_bytes(), self.time.as_bytes(), salt.as_bytes(), &count.to_le_bytes()]);
             if !self.session.ids.contains(&hash[..8]) && self.taken.insert(hash[..8].to_owned()) {
                 break hash[..8].to_owned();
             }
             count += 1;
         };
-        let parent = self
-            .parent
-            .replace(id.clone())
-            .map_or_else(|| "null".to_owned(), |parent| quote(&parent));
+        let parent = self.parent.replace(id.clone()).map_or_else(|| "null".to_owned(), |parent| quote(&parent));
         (id, parent)
     }
 
@@ -145,12 +126,10 @@ impl Writer<'_> {
     fn systems(&mut self) {
         let systems = || (0..self.context.len()).filter(|at| self.context[*at].kind == EntryKind::System);
         if systems().any(|at| self.kept[at].is_none()) {
-            self.remarks
-                .push("system messages stay: Pi builds them from the whole session".into());
+            self.remarks.push("system messages stay: Pi builds them from the whole session".into());
         }
         if self.changes.has_summary() && systems().count() > 1 {
-            self.remarks
-                .push("the system messages become one, as Pi records them with a compaction".into());
+            self.remarks.push("the system messages become one, as Pi records them with a compaction".into());
         }
     }
 
@@ -196,10 +175,7 @@ impl Writer<'_> {
             json.push_str(&format!(r#","details":{details}"#));
         }
         if let Some(system) = &self.session.system {
-            json.push_str(&format!(
-                r#","systemMessage":{system},"timestamp":{}}}"#,
-                self.facts.now.0
-            ));
+            json.push_str(&format!(r#","systemMessage":{system},"timestamp":{}}}"#, self.facts.now.0));
         }
         json.push('}');
         self.line(&json);
@@ -211,24 +187,17 @@ impl Writer<'_> {
         let mut all: Vec<&str> = Vec::new();
         for step in &self.changes.steps {
             if let Step::Summary(entry) = step {
-                all.extend(
-                    entry
-                        .compaction
-                        .as_ref()
-                        .and_then(|compaction| compaction.details.as_deref()),
-                );
+                all.extend(entry.compaction.as_ref().and_then(|compaction| compaction.details.as_deref()));
             }
         }
         if all.len() > 1 {
-            self.remarks
-                .push("only the details of the last summary are written: a compaction has room for one".into());
+            self.remarks.push("only the details of the last summary are written: a compaction has room for one".into());
         }
         let details = all.last()?;
         if is_valid(details) {
             return Some(on_one_line(details));
         }
-        self.remarks
-            .push("the details of the summary are left out: they are not JSON".into());
+        self.remarks.push("the details of the summary are left out: they are not JSON".into());
         None
     }
 
@@ -241,10 +210,7 @@ impl Writer<'_> {
         };
         let mut start = end;
         if self.session.version == Version::Three {
-            start = self
-                .movable()
-                .find(|at| self.kept[*at].is_some() && !carried(*at))
-                .unwrap_or(end);
+            start = self.movable().find(|at| self.kept[*at].is_some() && !carried(*at)).unwrap_or(end);
         }
         for at in self.movable().rev().filter(|at| *at < start).collect::<Vec<_>>() {
             if self.kept[at].is_some() {
@@ -282,14 +248,10 @@ impl Writer<'_> {
             }
         }
         if texts.len() > 1 {
-            self.remarks.push(format!(
-                "{} summaries become one: Pi shows only the newest",
-                texts.len()
-            ));
+            self.remarks.push(format!("{} summaries become one: Pi shows only the newest", texts.len()));
         }
         if moved {
-            self.remarks
-                .push("the summary comes ahead of all kept entries: Pi shows it first".into());
+            self.remarks.push("the summary comes ahead of all kept entries: Pi shows it first".into());
         }
         let ahead: Vec<String> = (self.movable().filter(|at| *at < start))
             .filter_map(|at| match self.kept[at]? {
@@ -300,11 +262,7 @@ impl Writer<'_> {
         if !ahead.is_empty() {
             self.remarks.push(format!(
                 "{} kept ahead of the rest are carried word for word at the end of the summary, under `{VERBATIM}`",
-                if ahead.len() == 1 {
-                    "1 message".to_owned()
-                } else {
-                    format!("{} messages", ahead.len())
-                }
+                if ahead.len() == 1 { "1 message".to_owned() } else { format!("{} messages", ahead.len()) }
             ));
             texts.push(format!("{VERBATIM}\n\n{}", ahead.join("\n\n")));
         }
@@ -339,27 +297,16 @@ impl Writer<'_> {
             Step::Edited(at, _) if !self.movable().any(|movable| movable == *at) => Some(&self.context[*at]),
             _ => None,
         }) {
-            return Err(Self::inexpressible(
-                entry,
-                "Pi has no way to change the text of such an entry",
-            ));
+            return Err(Self::inexpressible(entry, "Pi has no way to change the text of such an entry"));
         }
         Ok(())
     }
 
     fn replacement(&self, at: usize, edited: &Entry) -> Result<String, FormatError> {
         let refuse = || Self::inexpressible(edited, "Pi has no way to change the text of such an entry");
-        let line = edited
-            .source
-            .first()
-            .and_then(|part| usize::try_from(part.record).ok())
-            .ok_or_else(refuse)?;
+        let line = edited.source.first().and_then(|part| usize::try_from(part.record).ok()).ok_or_else(refuse)?;
         let fields = self.fields(line).filter(entries::is_editable).ok_or_else(refuse)?;
-        let edit = self
-            .session
-            .edits
-            .get(&line)
-            .and_then(|edit| self.fields(*edit)?.object("replacement"));
+        let edit = self.session.edits.get(&line).and_then(|edit| self.fields(*edit)?.object("replacement"));
         let holder = edit.or_else(|| fields.object("message")).unwrap_or(fields);
         let content = holder.some("content");
         let words = words(edited);
@@ -388,10 +335,7 @@ impl Writer<'_> {
             }
             moved |= last_kept.is_some_and(|last| place < last);
             if note.role != Role::User {
-                self.remarks.push(format!(
-                    "note {} is read under the role of the user, as all notes of Pi",
-                    note.id
-                ));
+                self.remarks.push(format!("note {} is read under the role of the user, as all notes of Pi", note.id));
             }
             let content = quote(&words(note));
             let (id, parent) = self.next_id(&content);
@@ -403,8 +347,7 @@ impl Writer<'_> {
             ));
         }
         if moved {
-            self.remarks
-                .push("notes come at the end: Pi can only append them".into());
+            self.remarks.push("notes come at the end: Pi can only append them".into());
         }
         Ok(())
     }
