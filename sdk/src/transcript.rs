@@ -116,7 +116,7 @@ fn write_entry(text: &mut String, view: &dyn View, at: Position, entry: &EntryIn
     for block in view.blocks(at) {
         match block {
             Block::Text(words) => {
-                paragraph(text, speaker(entry.kind), &ends_bytes(&words, style.words_bytes, HEAD_PERCENT))
+                paragraph(text, speaker(entry.kind), &ends_bytes(&words, style.words_bytes, HEAD_PERCENT));
             }
             Block::Reasoning(words) if style.reasoning => {
                 paragraph(text, "Reasoning", &ends_bytes(&words, style.words_bytes, HEAD_PERCENT));
