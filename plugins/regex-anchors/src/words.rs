@@ -88,7 +88,7 @@ const DECISION_WEAK: &[&str] = &[
 /// Lines of output that report an error.
 const ERROR_LINE: &[&str] = &[
     r"\b[A-Za-z]*(?:Error|Exception)\b ?(?:\[[\w]+\])?(?::|\()",
-    r"^npm (?:ERR!|error) (?:code|Missing|404)",
+    r"^npm (?:ERR!|error) (?:code|Missing)",
     r"^\W{0,3}(?:error|fatal|panic|failed|failure|fail)\b[^a-z]{0,3}[:\[ ]",
     r"\berror(?:\[E\d{4}\]| TS\d+|:)",
     r"\bpanicked at\b|^Traceback \(most|\bSegmentation fault\b|\bcommand not found\b|\bpermission denied\b",
@@ -165,6 +165,13 @@ impl Words {
 
     /// Does the line of output report an error?
     pub(crate) fn is_error(&self, line: &str) -> bool {
+        // npm repeats in five lines that a script failed; what failed stands above them.
+        if (line.starts_with("npm err") || line.starts_with("npm ERR"))
+            && !line.contains(" code ")
+            && !line.contains("Missing")
+        {
+            return false;
+        }
         self.error_line.is_match(line.as_bytes())
     }
 
