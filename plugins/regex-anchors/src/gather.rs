@@ -32,7 +32,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn new(config: &Config) -> Result<Self, regex::Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             finder: Finder::new(&config.anchors)?,
             secrets: Secrets::new()?,
