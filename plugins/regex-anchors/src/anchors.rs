@@ -4,9 +4,8 @@
 //! a candidate is, or that it is noise. A name counts once per entry, so that a log that repeats a line a thousand
 //! times does not outrank what is talked about. Names are never cut: one that is too long is not listed.
 
-use regex::{Regex, bytes};
-
 use crate::config::AnchorPattern;
+use crate::pattern::Pattern;
 use crate::secrets::Secrets;
 use crate::shape;
 use crate::summary::{Counted, Map, NameList, is_listable};
@@ -102,7 +101,7 @@ pub(crate) struct Origin {
 
 /// What begins a candidate and what it may hold. Alternatives in order of precedence; all ASCII, so that the
 /// automaton needs no Unicode tables and never leaves its fast path.
-const CANDIDATE: &str = r##"(?x-u)
+const CANDIDATE: &str = r##"(?x)
     -----BEGIN\ [A-Z\ ]+-----
   | \b[a-z][a-z0-9+.-]{1,11}://[!\#-&*-;=?-Z_a-z~]+
   | (?:\b[A-Za-z]:)? [\w.@+~$-]* (?:[/\\][\w.@+~$=%-]+)+ /? (?:\#\d+\b)?
@@ -128,8 +127,8 @@ const CANDIDATE: &str = r##"(?x-u)
 /// Finds names.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    candidate: Regex,
-    extra: Vec<(String, bytes::Regex, usize)>,
+    candidate: Pattern,
+    extra: Vec<(String, Pattern, usize)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -149,12 +148,20 @@ pub(crate) struct Index {
 
 impl Finder {
     /// Compiles the patterns.
-    pub(crate) fn new(extra: &[AnchorPattern]) -> Result<Self, regex::Error> {
+    pub(crate) fn new(extra: &[AnchorPattern]) -> Result<Self, String> {
         let extra = extra
             .iter()
             .map(|anchor| Ok((anchor.name.clone(), anchor.compile()?, anchor.cap)))
+<<<<<<< HEAD
             .collect::<Result<_, regex::Error>>()?;
         Ok(Self { candidate: Regex::new(CANDIDATE)?, extra })
+=======
+            .collect::<Result<_, String>>()?;
+        Ok(Self {
+            candidate: Pattern::new(CANDIDATE)?,
+            extra,
+        })
+>>>>>>> anchors
     }
 
     /// Adds the names in a text of the entry that the index stands at.
@@ -162,14 +169,14 @@ impl Finder {
         let mut at = 0;
         while at < text.len() {
             let (end, is_piece) = piece(text, at);
-            while let Some(found) = self.candidate.find_at(&text[..end], at).filter(|_| is_piece) {
-                let next = shape::name_of(text, found.start(), found.end(), origin, |kind, name| {
+            while let Some(found) = self.candidate.find(text, at..end).filter(|_| is_piece) {
+                let next = shape::name_of(text, found.start, found.end, origin, |kind, name| {
                     if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
                         index.add(kind, name);
                     }
                 });
                 // The next candidate begins behind this one, or behind the secret that it introduced.
-                at = next.max(found.start() + 1);
+                at = next.max(found.start + 1);
                 if at >= end {
                     break;
                 }
@@ -177,15 +184,16 @@ impl Finder {
             at = at.max(end);
         }
         for (kind, pattern, _) in &self.extra {
-            for found in pattern.captures_iter(text.as_bytes()) {
-                let Some(name) = found.get(1).or_else(|| found.get(0)) else {
-                    continue;
-                };
-                let Ok(name) = std::str::from_utf8(name.as_bytes()) else {
-                    continue;
-                };
+            let mut at = 0;
+            while let Some(found) = pattern.find(text, at..text.len()) {
+                at = found.end.max(found.start + 1);
+                // A pattern may match within a character; that is no name.
+                let name = text.get(found).unwrap_or_default();
                 if name.len() <= MAX_NAME && is_listable(name) && secrets.mask(name) == name {
                     index.add_extra(kind, name);
+                }
+                if at > text.len() {
+                    break;
                 }
             }
         }

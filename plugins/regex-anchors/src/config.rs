@@ -1,9 +1,9 @@
 //! What an operator can set, with the reason for each default.
 
-use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::anchors::Kind;
+use crate::pattern::Pattern;
 
 /// The configuration. Every field has a default; an unknown field is an error.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -114,7 +114,7 @@ impl Default for Budgets {
 pub struct AnchorPattern {
     /// How the summary calls it, `[a-z][a-z0-9-]*`; not the name of a built-in kind.
     pub name: String,
-    /// A regular expression; its first group is the name, or the whole match if it has none.
+    /// A regular expression over ASCII classes (`\w` is `[0-9A-Za-z_]`); the whole match is the name.
     pub pattern: String,
     /// How many are listed. 20, as for the built-in kinds of opaque ids.
     #[serde(default = "default_cap")]
@@ -157,9 +157,6 @@ impl Config {
 }
 
 impl AnchorPattern {
-    /// The largest compiled pattern, in bytes. Keeps a plugin within the memory that a host grants it.
-    const SIZE_LIMIT: usize = 1 << 20;
-
     fn check(&self) -> Result<(), String> {
         let mut bytes = self.name.bytes();
         let well_formed = bytes.next().is_some_and(|b| b.is_ascii_lowercase())
@@ -176,8 +173,13 @@ impl AnchorPattern {
         self.compile().map(drop).map_err(|error| format!("pattern: {error}"))
     }
 
+<<<<<<< HEAD
     pub(crate) fn compile(&self) -> Result<Regex, regex::Error> {
         // Bytes and no Unicode tables: half the component's size would be tables that no name needs.
         RegexBuilder::new(&self.pattern).unicode(false).size_limit(Self::SIZE_LIMIT).build()
+=======
+    pub(crate) fn compile(&self) -> Result<Pattern, String> {
+        Pattern::new(&self.pattern)
+>>>>>>> anchors
     }
 }

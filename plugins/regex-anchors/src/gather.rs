@@ -32,7 +32,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn new(config: &Config) -> Result<Self, regex::Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             finder: Finder::new(&config.anchors)?,
             secrets: Secrets::new()?,
@@ -424,7 +424,13 @@ impl<'a> Gather<'a> {
         let (read_files, modified_files) = self.deeds.files();
         self.deeds.into_summary(&self.index, &mut summary);
         summary.anchors = self.tools.finder.lists(&self.index);
+        let gone = crate::supersede::values_gone(&summary.replaced, &summary.constraints);
         for list in &mut summary.anchors {
+            if list.kind == "hosts" {
+                // A port that was taken back is not to be found under the exact names.
+                list.names
+                    .retain(|host| !gone.iter().any(|value| host.name.ends_with(value.as_str())));
+            }
             if list.kind == "files" {
                 list.names.retain(|file| !read_files.contains(&file.name) && !modified_files.contains(&file.name));
             }

@@ -16,6 +16,7 @@ mod fit;
 mod fold;
 mod gather;
 mod parse;
+mod pattern;
 mod secrets;
 mod shape;
 mod summary;
@@ -77,8 +78,15 @@ impl Compressor for RegexAnchors {
     }
 
     fn compress(&self, view: &dyn View, host: &Host, request: &CompressRequest) -> Result<Outcome, Failure> {
+<<<<<<< HEAD
         let tools = self.tools.get_or_init(|| Tools::new(&self.config).map_err(|error| error.to_string()));
         let tools = tools.as_ref().map_err(|error| Failure::failed(format!("a pattern does not compile: {error}")))?;
+=======
+        let tools = self.tools.get_or_init(|| Tools::new(&self.config));
+        let tools = tools
+            .as_ref()
+            .map_err(|error| Failure::failed(format!("a pattern does not compile: {error}")))?;
+>>>>>>> anchors
         fold::compress(view, host, request, &self.config, tools)
     }
 }

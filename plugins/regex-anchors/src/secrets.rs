@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use regex::{Captures, Regex};
+use crate::pattern::Pattern;
 
 /// What stands in the place of a secret.
 pub(crate) const MASK: &str = "[redacted]";
@@ -19,26 +19,45 @@ pub(crate) const MASK: &str = "[redacted]";
 const TOKEN: &str = r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{24,}|(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)";
 
 /// The value of a setting whose name says that it is secret: the name, what stands between, the value.
-const ASSIGNED: &str = r#"(?P<name>(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)["']?)(?P<sep>[ \t]*(?:=>|:=|=|:)[ \t]*)(?P<quote>["']?)(?P<value>[!#-&(-+\--:<-~]{6,})"#;
+const ASSIGNED: &str = r#"(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)["']?[ \t]*(?:=>|:=|=|:)[ \t]*["']?[!#-&(-+\--:<-~]{6,}"#;
+
+/// How such names begin; no key of a vendor begins so.
+const NAMES: [&str; 8] = [
+    "passw",
+    "passphrase",
+    "secret",
+    "token",
+    "api",
+    "access",
+    "private",
+    "credential",
+];
 
 /// Finds secrets by their shape.
 #[derive(Debug)]
 pub(crate) struct Secrets {
-    all: Regex,
-    token: Regex,
+    all: Pattern,
+    token: Pattern,
 }
 
 impl Secrets {
     /// Compiles the shapes.
-    pub(crate) fn new() -> Result<Self, regex::Error> {
+    pub(crate) fn new() -> Result<Self, String> {
         let all = format!(
-            "(?-u)(?P<pem>-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----)\
-             |(?P<auth>(?i:\\b(?:bearer|basic)))(?P<gap>[ \\t]+)(?P<credential>[A-Za-z0-9._~+/=-]{{16,}})\
-             |(?P<token>{TOKEN})\
-             |(?P<scheme>://[A-Za-z0-9._~%-]*:)(?P<userinfo>[A-Za-z0-9._~%!$&*+,;=-]+)(?P<at>@)\
+            "-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----\
+             |(?i:\\b(?:bearer|basic))[ \\t]+[A-Za-z0-9._~+/=-]{{16,}}\
+             |{TOKEN}\
+             |://[A-Za-z0-9._~%-]*:[A-Za-z0-9._~%!$&*+,;=-]+@\
              |{ASSIGNED}"
         );
+<<<<<<< HEAD
         Ok(Self { all: Regex::new(&all)?, token: Regex::new(&format!("(?-u){TOKEN}"))? })
+=======
+        Ok(Self {
+            all: Pattern::new(&all)?,
+            token: Pattern::new(TOKEN)?,
+        })
+>>>>>>> anchors
     }
 
     /// Is the string, or a part of it, shaped like a vendor's key?
@@ -51,18 +70,14 @@ impl Secrets {
         let mut out = String::new();
         let mut copied = 0;
         let mut at = 0;
-        while let Some(found) = self.all.captures_at(text, at) {
-            let Some(whole) = found.get(0) else { break };
-            let (replacement, end) = replace(text, &found, whole.end());
+        while let Some(found) = self.all.find(text, at..text.len()) {
+            let (replacement, end) = replace(text, found.start, found.end);
             if let Some(replacement) = replacement {
-                out.push_str(&text[copied..whole.start()]);
+                out.push_str(&text[copied..found.start]);
                 out.push_str(&replacement);
                 copied = end;
             }
-            at = end.max(whole.start() + 1);
-            while !text.is_char_boundary(at) {
-                at += 1;
-            }
+            at = end.max(found.start + 1);
         }
         if copied == 0 {
             return Cow::Borrowed(text);
@@ -73,6 +88,7 @@ impl Secrets {
 }
 
 /// What replaces a match, if anything does, and where to go on.
+<<<<<<< HEAD
 fn replace(text: &str, found: &Captures<'_>, end: usize) -> (Option<String>, usize) {
     let part = |name: &str| found.name(name).map_or("", |part| part.as_str());
     if let Some(begin) = found.name("pem") {
@@ -85,33 +101,62 @@ fn replace(text: &str, found: &Captures<'_>, end: usize) -> (Option<String>, usi
             }
             None => text.len(),
         };
+=======
+fn replace(text: &str, start: usize, end: usize) -> (Option<String>, usize) {
+    let found = &text[start..end];
+    let lower = found.to_ascii_lowercase();
+    if found.starts_with("-----BEGIN ") {
+        return (Some(MASK.to_owned()), block_end(text, end));
+    }
+    if let Some(rest) = found.strip_prefix("://") {
+        // `://user:password@`
+        let user = rest.find(':').map_or(0, |colon| colon + 1);
+        return (Some(format!("://{}{MASK}@", &rest[..user])), end);
+    }
+    if lower.starts_with("bearer") || lower.starts_with("basic") {
+        let gap = found.rfind([' ', '\t']).map_or(0, |gap| gap + 1);
+        return (Some(format!("{}{MASK}", &found[..gap])), end);
+    }
+    if !NAMES.iter().any(|name| lower.starts_with(name)) {
+>>>>>>> anchors
         return (Some(MASK.to_owned()), end);
     }
-    if found.name("token").is_some() {
-        return (Some(MASK.to_owned()), end);
+    let Some(sign) = found.find(['=', ':']) else {
+        return (None, end);
+    };
+    let rest = found[sign..].trim_start_matches(['=', ':', '>']);
+    let operator = &found[sign..found.len() - rest.len()];
+    let rest = rest.trim_start_matches([' ', '\t']);
+    let value = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
+    let quoted = value.len() < rest.len();
+    let head = found.len() - value.len();
+    if is_secret_value(operator, quoted, value) {
+        return (Some(format!("{}{MASK}", &found[..head])), end);
     }
-    if found.name("credential").is_some() {
-        return (Some(format!("{}{}{MASK}", part("auth"), part("gap"))), end);
-    }
-    if found.name("userinfo").is_some() {
-        return (Some(format!("{}{MASK}@", part("scheme"))), end);
-    }
-    let (sep, quote, value) = (part("sep"), part("quote"), part("value"));
-    if is_secret_value(sep, quote, value) {
-        return (Some(format!("{}{sep}{quote}{MASK}", part("name"))), end);
-    }
-    // Go on behind the name: the value may be the name of another setting.
-    (None, found.name("sep").map_or(end, |sep| sep.end()))
+    // Go on behind the sign: the value may be the name of another setting.
+    (None, start + sign + 1)
+}
+
+/// A block ends at its footer; one that was cut off ends with the text.
+fn block_end(text: &str, from: usize) -> usize {
+    const FOOTER: &str = "-----END ";
+    let Some(footer) = text[from..].find(FOOTER) else {
+        return text.len();
+    };
+    let line = from + footer + FOOTER.len();
+    text[line..]
+        .find("-----")
+        .map_or(text.len(), |dashes| line + dashes + "-----".len())
 }
 
 /// Is what stands behind a name such as `token:` a value, rather than a type, a variable or the next word?
-fn is_secret_value(sep: &str, quote: &str, value: &str) -> bool {
+fn is_secret_value(operator: &str, quoted: bool, value: &str) -> bool {
     if value.starts_with(['$', '<', '{', '[', '(', '*']) || value.contains('(') || value.contains("env.") {
         return false;
     }
     let plain_word = value.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
     // `token: string` and `secret: must` are types and prose; `password=letmein` is not.
-    !plain_word || !quote.is_empty() || (sep == "=" && value.bytes().all(|b| b.is_ascii_alphanumeric()))
+    !plain_word || quoted || (operator == "=" && value.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 #[cfg(test)]

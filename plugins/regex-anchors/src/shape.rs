@@ -187,13 +187,20 @@ pub(crate) fn name_of(
         return if secret { skip_value(text, end) } else { end };
     }
     if candidate.contains(['/', '\\']) {
+        if is_piece_of_wide_path(candidate, before, &text[end..]) {
+            return end;
+        }
         if let Some((kind, name)) = path(candidate, before, origin) {
             found(kind, name);
         }
         return end;
     }
     if let Some((kind, name)) = with_word(candidate) {
-        found(kind, name);
+        match name.get(..4) {
+            // `Port 8080` and `port 8080` are one.
+            Some(word) if word.eq_ignore_ascii_case("port") => found(kind, &name.to_ascii_lowercase()),
+            _ => found(kind, name),
+        }
         return end;
     }
     match first {
@@ -554,6 +561,18 @@ fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -> Option<(K
         _ => dotted || rooted || ROOTS.contains(&first),
     };
     (real && !name.starts_with("/dev/") && !name.starts_with("//")).then_some((Kind::Files, name))
+}
+
+/// The candidate is the ASCII part of a path with other letters, as in `src/数据/a.sql`: a name is never cut, so it is not
+/// listed. Words in front of a path without a space, and behind its extension, are not part of it.
+fn is_piece_of_wide_path(candidate: &str, before: Before<'_>, after: &str) -> bool {
+    let wide = |b: Option<u8>| b.is_some_and(|b| !b.is_ascii());
+    let begins = candidate.starts_with(['/', '.', '-', '_']) && wide(before.last());
+    let letter = after
+        .chars()
+        .next()
+        .is_some_and(|c| !c.is_ascii() && c.is_alphanumeric());
+    begins || (letter && !has_extension(candidate))
 }
 
 fn windows_path(name: &str) -> bool {

@@ -5,7 +5,7 @@
 //! now", …) and is about the same thing: it names what it replaces, shares the subject, or gives another value of the
 //! same kind. The later statement itself is always kept word for word.
 
-use crate::summary::Set;
+use crate::summary::{Replaced, Set};
 use std::collections::BTreeSet;
 
 /// What a sentence says, as far as it matters for taking back another one.
@@ -172,7 +172,8 @@ impl Statement {
 
 fn value(word: &str) -> Option<Value> {
     let bytes = word.as_bytes();
-    if !bytes.first()?.is_ascii_digit() && !(bytes[0] == b'v' && bytes.get(1).is_some_and(u8::is_ascii_digit)) {
+    let digits = bytes.strip_prefix(b"v").unwrap_or(bytes);
+    if !digits.first()?.is_ascii_digit() {
         return None;
     }
     let kind = if bytes.iter().all(u8::is_ascii_digit) {
@@ -300,6 +301,22 @@ impl Statement {
     pub(crate) fn has_value(&self) -> bool {
         !self.values.is_empty()
     }
+}
+
+/// Numbers that were taken back and that no statement in force names.
+pub(crate) fn values_gone(replaced: &[Replaced], in_force: &[String]) -> Vec<String> {
+    let numbers = |text: &str| {
+        let values = Statement::new(text).values.into_iter();
+        values
+            .filter(|value| value.kind == ValueKind::Number && value.text.len() >= 3)
+            .map(|value| value.text)
+    };
+    let held: BTreeSet<String> = in_force.iter().flat_map(|text| numbers(text)).collect();
+    replaced
+        .iter()
+        .flat_map(|pair| numbers(&pair.old).filter(|value| !numbers(&pair.by).any(|new| new == *value)))
+        .filter(|value| !held.contains(value))
+        .collect()
 }
 
 fn forgotten(lower: &str) -> Option<&str> {

@@ -4,7 +4,7 @@
 //! many costs a few tokens; a rule that was lost costs the user's trust. So the user's side errs towards taking, within
 //! its budget, and the assistant's side (decisions) towards leaving.
 
-use regex::bytes::{Regex, RegexBuilder};
+use crate::pattern::Pattern;
 
 /// The longest sentence that is taken as a constraint or a decision, in bytes. Longer ones are pasted text.
 const MAX_SENTENCE: usize = 600;
@@ -88,7 +88,7 @@ const DECISION_WEAK: &[&str] = &[
 /// Lines of output that report an error.
 const ERROR_LINE: &[&str] = &[
     r"\b[A-Za-z]*(?:Error|Exception)\b ?(?:\[[\w]+\])?(?::|\()",
-    r"^npm (?:ERR!|error) (?:code|Missing|404)",
+    r"^npm (?:ERR!|error) (?:code|Missing)",
     r"^\W{0,3}(?:error|fatal|panic|failed|failure|fail)\b[^a-z]{0,3}[:\[ ]",
     r"\berror(?:\[E\d{4}\]| TS\d+|:)",
     r"\bpanicked at\b|^Traceback \(most|\bSegmentation fault\b|\bcommand not found\b|\bpermission denied\b",
@@ -104,26 +104,40 @@ const TODO: &[&str] = &[
     r"\b(?:still (?:need|needs|have|has) to|remains to be|remaining (?:work|tasks?|steps?) ?:|not yet (?:done|implemented|finished))\b",
 ];
 
-/// The compiled forms. Over bytes: without Unicode tables, only those accept a class such as `\\S`.
+/// The compiled forms.
 #[derive(Debug)]
 pub(crate) struct Words {
-    constraint: Regex,
-    not_constraint: Regex,
-    decision_strong: Regex,
-    decision_weak: Regex,
-    error_line: Regex,
-    todo: Regex,
+    constraint: Pattern,
+    not_constraint: Pattern,
+    decision_strong: Pattern,
+    decision_weak: Pattern,
+    error_line: Pattern,
+    todo: Pattern,
 }
 
+<<<<<<< HEAD
 fn any(forms: &[&str]) -> Result<Regex, regex::Error> {
     RegexBuilder::new(&forms.join("|")).case_insensitive(true).unicode(false).build()
+=======
+fn any(forms: &[&str]) -> Result<Pattern, String> {
+    Pattern::ignoring_case(&forms.join("|"))
+>>>>>>> anchors
 }
 
 impl Words {
     /// Compiles the forms; `extra` are words of the operator that oblige too.
-    pub(crate) fn new(extra: &[String]) -> Result<Self, regex::Error> {
+    pub(crate) fn new(extra: &[String]) -> Result<Self, String> {
         let mut constraint: Vec<String> = CONSTRAINT.iter().map(|&form| utf8(form)).collect();
+<<<<<<< HEAD
         constraint.extend(extra.iter().filter(|word| !word.trim().is_empty()).map(|word| regex::escape(word.trim())));
+=======
+        constraint.extend(
+            extra
+                .iter()
+                .filter(|word| !word.trim().is_empty())
+                .map(|word| escape(word.trim())),
+        );
+>>>>>>> anchors
         let own = |forms: &[&str]| forms.iter().map(|&form| utf8(form)).collect::<Vec<_>>();
         let compile = |forms: Vec<String>| any(&forms.iter().map(String::as_str).collect::<Vec<_>>());
         Ok(Self {
@@ -139,7 +153,7 @@ impl Words {
     /// Does the user's sentence oblige?
     pub(crate) fn is_constraint(&self, sentence: &str) -> bool {
         let question = sentence.ends_with(['?', '？']);
-        !question && self.constraint.is_match(sentence.as_bytes()) && !self.not_constraint.is_match(sentence.as_bytes())
+        !question && self.constraint.is_match(sentence) && !self.not_constraint.is_match(sentence)
     }
 
     /// How firmly the assistant's sentence decides: 2, 1, or 0 for not at all.
@@ -148,22 +162,41 @@ impl Words {
         const SAYS_SOMETHING: usize = 32;
         if sentence.ends_with(['?', '？', ':']) || sentence.len() < SAYS_SOMETHING && sentence.is_ascii() {
             0
-        } else if self.decision_strong.is_match(sentence.as_bytes()) {
+        } else if self.decision_strong.is_match(sentence) {
             2
         } else {
-            u8::from(self.decision_weak.is_match(sentence.as_bytes()))
+            u8::from(self.decision_weak.is_match(sentence))
         }
     }
 
     /// Does the line of output report an error?
     pub(crate) fn is_error(&self, line: &str) -> bool {
-        self.error_line.is_match(line.as_bytes())
+        // npm repeats in five lines that a script failed; what failed stands above them.
+        if (line.starts_with("npm err") || line.starts_with("npm ERR"))
+            && !line.contains(" code ")
+            && !line.contains("Missing")
+        {
+            return false;
+        }
+        self.error_line.is_match(line)
     }
 
     /// Does the line name a task that is not done?
     pub(crate) fn is_todo(&self, line: &str) -> bool {
-        self.todo.is_match(line.as_bytes())
+        self.todo.is_match(line)
     }
+}
+
+/// The word as a pattern that matches just it.
+fn escape(word: &str) -> String {
+    let mut out = String::with_capacity(word.len());
+    for c in word.chars() {
+        if c.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// Spells `\x{e9}` as the letter itself: without Unicode classes an escape would be a single byte.

@@ -1,6 +1,6 @@
 //! Input that was made to hurt: it is folded or declined, within the budget, and never read without bound.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
 

@@ -10,9 +10,7 @@ const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026
 fn linear(messages: &[(&str, &str)]) -> String {
     let mut text = format!("{HEADER}\n");
     for (index, (id, body)) in messages.iter().enumerate() {
-        let parent = index
-            .checked_sub(1)
-            .map_or("null".to_owned(), |before| format!("\"{}\"", messages[before].0));
+        let parent = index.checked_sub(1).map_or("null".to_owned(), |before| format!("\"{}\"", messages[before].0));
         text.push_str(&format!("{{\"id\":\"{id}\",\"parentId\":{parent},{body}}}\n"));
     }
     text
@@ -35,9 +33,7 @@ fn compaction(summary: &str, first_kept: &str) -> String {
 fn lines_added(document: &Document, new: &[Arc<Entry>], before: &str) -> Vec<String> {
     let written = document.write(new, &FACTS).unwrap();
     let text = written.text().into_owned();
-    let added = text
-        .strip_prefix(before)
-        .unwrap_or_else(|| panic!("the file changed:\n{text}"));
+    let added = text.strip_prefix(before).unwrap_or_else(|| panic!("the file changed:\n{text}"));
     added.lines().map(str::to_owned).collect()
 }
 
@@ -63,10 +59,7 @@ fn the_context_of_a_tree_with_edits_is_what_pi_shows() {
     assert_eq!(document.problems(), []);
     assert_eq!(document.record_count(), 18);
     assert!(document.context()[3].is_edited());
-    assert_eq!(
-        show(&document.context()[3].replaces),
-        [r"ToolResult | read→c1 one\ntwo"]
-    );
+    assert_eq!(show(&document.context()[3].replaces), [r"ToolResult | read→c1 one\ntwo"]);
     assert_eq!(document.earlier(), 1, "the message on the other branch");
     assert_eq!(document.context()[1].at, Some(Timestamp(1_789_898_402_000)));
 }
@@ -89,19 +82,8 @@ fn version_1_counts_lines_that_can_be_read() {
     assert_eq!(document.context()[0].compaction.as_ref().unwrap().tokens_before, 1000);
     let broken = fixture("pi-v1.jsonl").replacen("\n{\"type\":\"thinking", "\n{broken\nnull\n{\"type\":\"thinking", 1);
     let with_broken = read(&broken);
-    assert_eq!(
-        show(with_broken.context()),
-        show(document.context()),
-        "broken lines and null have no index"
-    );
-    assert_eq!(
-        with_broken
-            .problems()
-            .iter()
-            .map(|problem| problem.line)
-            .collect::<Vec<_>>(),
-        [4, 5]
-    );
+    assert_eq!(show(with_broken.context()), show(document.context()), "broken lines and null have no index");
+    assert_eq!(with_broken.problems().iter().map(|problem| problem.line).collect::<Vec<_>>(), [4, 5]);
 }
 
 #[test]
@@ -157,11 +139,7 @@ fn version_1_gets_an_index_and_a_missing_last_line_end() {
     assert_eq!(show(again.context()), show(&new));
     let nothing_kept = [summary("All.", old)];
     let added = lines_added(&document, &nothing_kept, &format!("{before}\n"));
-    assert!(
-        added[0].contains(r#""firstKeptEntryIndex":11,"#),
-        "the index after the last: {}",
-        added[0]
-    );
+    assert!(added[0].contains(r#""firstKeptEntryIndex":11,"#), "the index after the last: {}", added[0]);
     let again = read(&document.write(&nothing_kept, &FACTS).unwrap().text());
     assert_eq!(show(again.context()), ["Summary | All."]);
 }
@@ -188,23 +166,12 @@ fn a_request_kept_ahead_is_carried_at_the_end_of_the_summary() {
     ]);
     let document = read(&text);
     let old = document.context();
-    let new = [
-        old[0].clone(),
-        summary("Steps 1 and 2 are done.", &old[1..3]),
-        old[3].clone(),
-    ];
+    let new = [old[0].clone(), summary("Steps 1 and 2 are done.", &old[1..3]), old[3].clone()];
     let written = document.write(&new, &FACTS).unwrap();
-    assert!(
-        written.remarks.iter().any(|remark| remark.contains("## Kept verbatim")),
-        "{:?}",
-        written.remarks
-    );
+    assert!(written.remarks.iter().any(|remark| remark.contains("## Kept verbatim")), "{:?}", written.remarks);
     assert_eq!(
         show(read(&written.text()).context()),
-        [
-            r"Summary | Steps 1 and 2 are done.\n\n## Kept verbatim\n\nthe long request",
-            "Assistant | step 3"
-        ]
+        [r"Summary | Steps 1 and 2 are done.\n\n## Kept verbatim\n\nthe long request", "Assistant | step 3"]
     );
 }
 
@@ -213,19 +180,11 @@ fn other_entries_kept_ahead_stay_and_edits_take_out_what_lies_between() {
     let document = v3();
     let old = document.context();
     // Kept: the system messages, the picture, the two calls with one result shortened again, and the last answer.
-    let mut new = vec![
-        old[0].clone(),
-        old[1].clone(),
-        old[2].clone(),
-        reduced(&old[3], "tiny"),
-        old[4].clone(),
-    ];
+    let mut new = vec![old[0].clone(), old[1].clone(), old[2].clone(), reduced(&old[3], "tiny"), old[4].clone()];
     new.extend([old[7].clone(), summary("The rest.", &old[5..10]), old[10].clone()]);
     let added = lines_added(&document, &new, &fixture("pi-v3.jsonl"));
-    let targets: Vec<&str> = added[1..]
-        .iter()
-        .map(|line| line.split("\"targetId\":").nth(1).unwrap().trim_end_matches('}'))
-        .collect();
+    let targets: Vec<&str> =
+        added[1..].iter().map(|line| line.split("\"targetId\":").nth(1).unwrap().trim_end_matches('}')).collect();
     assert_eq!(
         targets,
         [
@@ -238,11 +197,7 @@ fn other_entries_kept_ahead_stay_and_edits_take_out_what_lies_between() {
     );
     for pair in added.windows(2) {
         let id = pair[0].split("\"id\":\"").nth(1).unwrap();
-        assert!(
-            pair[1].contains(&format!(r#""parentId":"{}""#, &id[..8])),
-            "a chain: {}",
-            pair[1]
-        );
+        assert!(pair[1].contains(&format!(r#""parentId":"{}""#, &id[..8])), "a chain: {}", pair[1]);
     }
     let again = read(&document.write(&new, &FACTS).unwrap().text());
     assert_eq!(
@@ -305,47 +260,24 @@ fn a_second_compaction_covers_the_first_and_its_tail() {
     let document = read(&text);
     assert_eq!(
         show(document.context()),
-        [
-            "Summary | first",
-            "User | three",
-            "Assistant | four",
-            "User | five",
-            "Assistant | six"
-        ]
+        ["Summary | first", "User | three", "Assistant | four", "User | five", "Assistant | six"]
     );
     let old = document.context();
     // From inside the tail of the first compaction, so its own record lies in the range that is kept.
-    let new = [
-        summary("second", &old[..2]),
-        old[2].clone(),
-        old[3].clone(),
-        old[4].clone(),
-    ];
+    let new = [summary("second", &old[..2]), old[2].clone(), old[3].clone(), old[4].clone()];
     let again = read(&document.write(&new, &FACTS).unwrap().text());
     assert_eq!(show(again.context()), show(&new));
     assert_eq!(again.earlier(), 3);
-    let both = [
-        old[0].clone(),
-        summary("second", &old[1..3]),
-        old[3].clone(),
-        old[4].clone(),
-    ];
+    let both = [old[0].clone(), summary("second", &old[1..3]), old[3].clone(), old[4].clone()];
     let written = document.write(&both, &FACTS).unwrap();
     assert!(written.remarks[0].contains("2 summaries become one"));
-    assert_eq!(
-        show(&read(&written.text()).context()[..1]),
-        [r"Summary | first\n\nsecond"]
-    );
+    assert_eq!(show(&read(&written.text()).context()[..1]), [r"Summary | first\n\nsecond"]);
 }
 
 #[test]
 fn an_unknown_first_kept_id_keeps_nothing() {
     for first in ["", "nowhere", "c1", "late"] {
-        let text = linear(&[
-            ("u1", &user("one")),
-            ("c1", &compaction("S", first)),
-            ("late", &user("two")),
-        ]);
+        let text = linear(&[("u1", &user("one")), ("c1", &compaction("S", first)), ("late", &user("two"))]);
         assert_eq!(show(read(&text).context()), ["Summary | S", "User | two"], "{first:?}");
     }
 }
@@ -386,11 +318,7 @@ fn lines_that_cannot_be_read_are_reported_and_stay() {
     assert_eq!(lines, [3, 4, 5, 6, 7, 9, 10]);
     assert_unchanged(text.as_bytes(), Format::Pi);
     let added = lines_added(&document, &[summary("S", document.context())], &format!("{text}\r\n"));
-    assert!(
-        added[0].contains(r#""parentId":"e""#),
-        "the last line that is an entry is the leaf: {}",
-        added[0]
-    );
+    assert!(added[0].contains(r#""parentId":"e""#), "the last line that is an entry is the leaf: {}", added[0]);
 }
 
 #[test]
@@ -413,21 +341,13 @@ fn version_2_has_ids_and_notes_but_no_edits() {
     let document = read(&text);
     let old = document.context();
     assert_eq!(show(old), ["User | one", "Note | hooked", "Assistant | two"]);
-    let new = [
-        summary("S", &old[..1]),
-        old[1].clone(),
-        old[2].clone(),
-        note("n", "Mind the budget."),
-    ];
+    let new = [summary("S", &old[..1]), old[1].clone(), old[2].clone(), note("n", "Mind the budget.")];
     let added = lines_added(&document, &new, &text);
     assert!(added[0].contains(r#""firstKeptEntryId":"b""#), "{}", added[0]);
     let again = read(&document.write(&new, &FACTS).unwrap().text());
     assert_eq!(show(again.context()), show(&new));
     let error = document.write(&[old[0].clone(), old[2].clone()], &FACTS).unwrap_err();
-    assert!(
-        matches!(error, FormatError::Inexpressible { format: Format::Pi, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, FormatError::Inexpressible { format: Format::Pi, .. }), "{error}");
 }
 
 #[test]
@@ -442,32 +362,18 @@ fn a_label_or_a_model_change_ahead_of_the_tail_is_not_what_is_pointed_at() {
     let document = read(&text);
     let old = document.context();
     let added = lines_added(&document, &[summary("S", &old[..1]), old[1].clone()], &text);
-    assert!(
-        added[0].contains(r#""parentId":"l2""#) && added[0].contains(r#""firstKeptEntryId":"u2""#),
-        "{}",
-        added[0]
-    );
+    assert!(added[0].contains(r#""parentId":"l2""#) && added[0].contains(r#""firstKeptEntryId":"u2""#), "{}", added[0]);
 }
 
 #[test]
 fn a_request_with_an_image_kept_ahead_stays_a_message() {
     let document = v3();
     let old = document.context();
-    let new = [
-        old[0].clone(),
-        old[1].clone(),
-        old[7].clone(),
-        summary("S", &old[2..10]),
-        old[10].clone(),
-    ];
+    let new = [old[0].clone(), old[1].clone(), old[7].clone(), summary("S", &old[2..10]), old[10].clone()];
     let again = read(&document.write(&new, &FACTS).unwrap().text());
     assert_eq!(
         show(&again.context()[1..]),
-        [
-            "Summary | S",
-            "User | look at the picture | [image/png AAAA]",
-            "Assistant | done"
-        ]
+        ["Summary | S", "User | look at the picture | [image/png AAAA]", "Assistant | done"]
     );
 }
 
@@ -477,18 +383,7 @@ fn details_that_are_not_json_are_left_out_with_a_remark() {
     let mut broken = Entry::clone(&summary("S", document.context()));
     broken.compaction.as_mut().unwrap().details = Some("{oops".to_owned());
     let written = document.write(&[Arc::new(broken)], &FACTS).unwrap();
-    assert!(
-        written.remarks.iter().any(|remark| remark.contains("not JSON")),
-        "{:?}",
-        written.remarks
-    );
-    assert!(
-        written
-            .remarks
-            .iter()
-            .any(|remark| remark.contains("system messages stay")),
-        "{:?}",
-        written.remarks
-    );
+    assert!(written.remarks.iter().any(|remark| remark.contains("not JSON")), "{:?}", written.remarks);
+    assert!(written.remarks.iter().any(|remark| remark.contains("system messages stay")), "{:?}", written.remarks);
     assert_eq!(read(&written.text()).problems(), []);
 }
