@@ -173,13 +173,7 @@ impl AnchorPattern {
         self.compile().map(drop).map_err(|error| format!("pattern: {error}"))
     }
 
-<<<<<<< HEAD
-    pub(crate) fn compile(&self) -> Result<Regex, regex::Error> {
-        // Bytes and no Unicode tables: half the component's size would be tables that no name needs.
-        RegexBuilder::new(&self.pattern).unicode(false).size_limit(Self::SIZE_LIMIT).build()
-=======
     pub(crate) fn compile(&self) -> Result<Pattern, String> {
         Pattern::new(&self.pattern)
->>>>>>> anchors
     }
 }

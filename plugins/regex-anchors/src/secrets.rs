@@ -50,14 +50,10 @@ impl Secrets {
              |://[A-Za-z0-9._~%-]*:[A-Za-z0-9._~%!$&*+,;=-]+@\
              |{ASSIGNED}"
         );
-<<<<<<< HEAD
-        Ok(Self { all: Regex::new(&all)?, token: Regex::new(&format!("(?-u){TOKEN}"))? })
-=======
         Ok(Self {
             all: Pattern::new(&all)?,
             token: Pattern::new(TOKEN)?,
         })
->>>>>>> anchors
     }
 
     /// Is the string, or a part of it, shaped like a vendor's key?
@@ -88,20 +84,6 @@ impl Secrets {
 }
 
 /// What replaces a match, if anything does, and where to go on.
-<<<<<<< HEAD
-fn replace(text: &str, found: &Captures<'_>, end: usize) -> (Option<String>, usize) {
-    let part = |name: &str| found.name(name).map_or("", |part| part.as_str());
-    if let Some(begin) = found.name("pem") {
-        // The block ends at its footer; one that was cut off ends with the text.
-        let body = &text[begin.end()..];
-        let end = match body.find("-----END ") {
-            Some(footer) => {
-                let line = begin.end() + footer + "-----END ".len();
-                text[line..].find("-----").map_or(text.len(), |dashes| line + dashes + "-----".len())
-            }
-            None => text.len(),
-        };
-=======
 fn replace(text: &str, start: usize, end: usize) -> (Option<String>, usize) {
     let found = &text[start..end];
     let lower = found.to_ascii_lowercase();
@@ -118,7 +100,6 @@ fn replace(text: &str, start: usize, end: usize) -> (Option<String>, usize) {
         return (Some(format!("{}{MASK}", &found[..gap])), end);
     }
     if !NAMES.iter().any(|name| lower.starts_with(name)) {
->>>>>>> anchors
         return (Some(MASK.to_owned()), end);
     }
     let Some(sign) = found.find(['=', ':']) else {
@@ -154,7 +135,9 @@ fn is_secret_value(operator: &str, quoted: bool, value: &str) -> bool {
     if value.starts_with(['$', '<', '{', '[', '(', '*']) || value.contains('(') || value.contains("env.") {
         return false;
     }
-    let plain_word = value.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
+    let plain_word = value
+        .bytes()
+        .all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
     // `token: string` and `secret: must` are types and prose; `password=letmein` is not.
     !plain_word || quoted || (operator == "=" && value.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
@@ -171,12 +154,18 @@ mod tests {
             ("key sk-proj-abcdefghijklmnop1234 end", "key [redacted] end"),
             ("ghp_0123456789abcdefABCD", "[redacted]"),
             ("AKIAIOSFODNN7EXAMPLE, then", "[redacted], then"),
-            ("Authorization: Bearer abcdef.ghijkl.mnopqr", "Authorization: Bearer [redacted]"),
+            (
+                "Authorization: Bearer abcdef.ghijkl.mnopqr",
+                "Authorization: Bearer [redacted]",
+            ),
             ("password=hunter22", "password=[redacted]"),
             ("DB_PASSWORD: 'hunter22'", "DB_PASSWORD: '[redacted]'"),
             ("\"api_key\": \"abc123def\"", "\"api_key\": \"[redacted]\""),
             ("postgres://me:pw@db:5432/x", "postgres://me:[redacted]@db:5432/x"),
-            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n[redacted]\nb"),
+            (
+                "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb",
+                "a\n[redacted]\nb",
+            ),
             ("-----BEGIN PRIVATE KEY-----\nMIIE cut", "[redacted]"),
         ] {
             assert_eq!(secrets.mask(text), masked);
@@ -202,7 +191,10 @@ mod tests {
     #[test]
     fn masking_twice_changes_nothing_more() {
         let secrets = Secrets::new().unwrap();
-        for text in ["token=abc12345 secret: \"x1y2z3w4\"", "https://u:p@h/ Bearer 0123456789abcdef0123"] {
+        for text in [
+            "token=abc12345 secret: \"x1y2z3w4\"",
+            "https://u:p@h/ Bearer 0123456789abcdef0123",
+        ] {
             let once = secrets.mask(text).into_owned();
             assert_eq!(secrets.mask(&once), once);
         }
