@@ -32,7 +32,7 @@
 //!
 //! The rooms, in the order in which data flows: [`transcript`] (entries), [`format`] (sessions as agents write them),
 //! [`tokens`] and [`view`] (what a model would see), [`hooks`] (what a strategy is asked), [`plan`] (what it answers,
-//! and whether that is right), [`plugin`] (running it). A room does not know the rooms after it.
+//! and whether that is right), [`plugin`] (running it), [`store`] (keeping it). A room does not know the rooms after it.
 #![deny(missing_docs)]
 
 mod compaction;
@@ -41,6 +41,7 @@ pub mod format;
 pub mod hooks;
 pub mod plan;
 pub mod plugin;
+pub mod store;
 pub mod tokens;
 pub mod transcript;
 pub mod view;

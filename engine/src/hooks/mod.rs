@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::Plan;
 use crate::transcript::Timestamp;
 
@@ -84,7 +86,8 @@ pub struct Description {
 }
 
 /// What made the host ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Trigger {
     /// Before the first model call of a turn.

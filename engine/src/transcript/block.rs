@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A part of an entry.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Block {
     /// Words.
@@ -19,7 +22,7 @@ pub enum Block {
 }
 
 /// Reasoning of the model.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reasoning {
     /// What the model thought; empty where the provider hides it.
     pub text: String,
@@ -28,7 +31,7 @@ pub struct Reasoning {
 }
 
 /// A call that the model made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id by which its result refers to it. Ids may repeat in later turns.
     pub id: String,
@@ -39,7 +42,7 @@ pub struct ToolCall {
 }
 
 /// The answer to one call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// Id of the call that it answers.
     pub call_id: String,
@@ -52,7 +55,7 @@ pub struct ToolResult {
 }
 
 /// An image.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Image {
     /// As in `image/png`; empty if not known.
     pub media_type: String,
@@ -67,11 +70,12 @@ impl Image {
 }
 
 /// Where the bytes of an image are.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ImageSource {
     /// In the session, as base64.
-    Base64(Arc<str>),
+    Base64(#[serde(serialize_with = "write_shared", deserialize_with = "read_shared")] Arc<str>),
     /// Somewhere else.
     Url(String),
     /// The session does not say.
@@ -79,10 +83,19 @@ pub enum ImageSource {
 }
 
 /// A block that the host does not model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opaque {
     /// Its type, as the format names it.
     pub type_name: String,
     /// Its JSON, for counting.
     pub json: String,
+}
+
+/// As the text itself: shared texts need a feature of serde that would be on for the whole program.
+pub(super) fn write_shared<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+pub(super) fn read_shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Arc::from)
 }

@@ -2,11 +2,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use super::block::{read_shared, write_shared};
 use super::{Block, ToolCall, ToolResult};
 
 /// Stable name of an entry within its session.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EntryId(Arc<str>);
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryId(#[serde(serialize_with = "write_shared", deserialize_with = "read_shared")] Arc<str>);
 
 impl EntryId {
     /// An id as the session spells it.
@@ -33,11 +37,13 @@ impl fmt::Display for EntryId {
 }
 
 /// Milliseconds since the Unix epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Timestamp(pub i64);
 
 /// What an entry is to the conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
     /// System or developer instructions.
     System,
@@ -56,7 +62,8 @@ pub enum EntryKind {
 }
 
 /// Under which role a provider reads an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Instructions.
     System,
@@ -69,7 +76,7 @@ pub enum Role {
 }
 
 /// Which part of the file an entry was read from. Only the format that read it knows what the numbers mean.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcePart {
     /// Index of the record (a line, or an element of the list of messages).
     pub record: u32,
@@ -78,7 +85,7 @@ pub struct SourcePart {
 }
 
 /// What is known of the compaction that wrote a summary.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Compaction {
     /// Id of the plugin that proposed it; empty if another program did.
     pub plugin: String,

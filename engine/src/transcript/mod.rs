@@ -4,7 +4,9 @@
 //! older ones, and the older ones stay. Nothing here knows how an entry was stored or what a model would see of it.
 
 mod block;
+mod digest;
 mod entry;
 
 pub use block::{Block, Image, ImageSource, Opaque, Reasoning, ToolCall, ToolResult};
+pub use digest::{Digest, ParseDigestError, canonical_bytes};
 pub use entry::{Compaction, Entry, EntryId, EntryKind, Role, SourcePart, Timestamp};
