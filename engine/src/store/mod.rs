@@ -17,14 +17,16 @@
 //! - Damage is named where it is, and what is intact can still be read.
 //! - Everything ever said can be searched. Indexing is done apart from appending and can be done anew.
 //!
-//! [`MemoryStore`] is for agents that keep their own transcript, and for tests. A store of one's own implements
-//! [`Store`].
+//! [`MemoryStore`] is for agents that keep their own transcript, and for tests; `SqliteStore` is one file. A store of
+//! one's own implements [`Store`] and passes the tests of `conformance` (feature `store-conformance`).
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+#[cfg(feature = "store-conformance")]
+pub mod conformance;
 mod error;
 mod lease;
 mod memory;
@@ -32,6 +34,8 @@ mod recall;
 mod record;
 mod rules;
 mod session;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod state;
 
 pub use error::StoreError;
@@ -43,6 +47,8 @@ pub use record::{
     PassedOver, RecordKind, Seq, StoredEntry, Undo,
 };
 pub use session::{Appended, CheckReport, Head, NewSession, Original, Page, Records, SessionInfo, SessionKey};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, SqliteOptions, SqliteStore, Work};
 pub use state::{StateLimits, StateScope};
 
 use crate::transcript::{EntryId, Timestamp};
