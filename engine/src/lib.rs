@@ -41,6 +41,7 @@ pub mod format;
 pub mod hooks;
 pub mod plan;
 pub mod plugin;
+pub mod session;
 pub mod store;
 pub mod tokens;
 pub mod transcript;

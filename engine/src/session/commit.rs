@@ -1,0 +1,235 @@
+//! A compaction of a session: freeze, propose, verify, persist, apply.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::context::{Context, Depth};
+use super::{Session, SessionError};
+use crate::compaction::{Compacted, CompactOptions, Compaction, Window};
+use crate::hooks::{Trigger, Urgency};
+use crate::plan::Segment;
+use crate::plugin::{Plugin, Services};
+use crate::store::{CompactionCommit, ContextItem, Covered, DroppedEntries, Head, Lease, LogRecord, StoredEntry};
+use crate::transcript::{Entry, EntryId};
+use crate::view::View;
+
+/// What a lease is longer than the longest that the plugin may take: time for the store and a busy machine.
+const LEASE_MARGIN: Duration = Duration::from_secs(30);
+
+/// What is wanted of the compaction of a session.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SessionCompactOptions {
+    /// How much room there is.
+    pub window: Window,
+    /// Why it runs.
+    pub trigger: Trigger,
+    /// Tokens that the entries should take afterwards; [`Window::target`] by default.
+    pub target: u32,
+    /// [`Urgency::Hard`] refuses a plan that misses the target.
+    pub urgency: Urgency,
+    /// What the person asked to keep in focus.
+    pub focus: Option<String>,
+    /// What observers saved just before.
+    pub memory: Vec<String>,
+}
+
+impl SessionCompactOptions {
+    /// Aims at the window's default target, not urgently.
+    pub fn new(window: Window, trigger: Trigger) -> Self {
+        let target = window.target();
+        Self { window, trigger, target, urgency: Urgency::Soft, focus: None, memory: Vec::new() }
+    }
+
+    /// Another target.
+    pub fn with_target(mut self, tokens: u32) -> Self {
+        self.target = tokens;
+        self
+    }
+
+    /// What the person asked to keep in focus.
+    pub fn with_focus(mut self, focus: impl Into<String>) -> Self {
+        self.focus = Some(focus.into());
+        self
+    }
+}
+
+/// How the compaction of a session ended.
+#[derive(Debug, Clone)]
+pub enum SessionCompacted {
+    /// The owner found nothing to do. Not a failure.
+    Unchanged {
+        /// Why, in the owner's words.
+        reason: String,
+    },
+    /// It is recorded and in force.
+    Done {
+        /// The record in the log.
+        record: Box<LogRecord>,
+        /// What it did.
+        compaction: Box<Compaction>,
+    },
+}
+
+/// The session at the moment at which a compaction began.
+struct Frozen {
+    head: Head,
+    through: EntryId,
+    context: Context,
+    view: View,
+}
+
+impl Session {
+    /// Compacts the session. Entries may be appended meanwhile; they stay behind the result.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Busy`] while somebody else compacts it, [`SessionError::Stale`] if it changed meanwhile in a way
+    /// that the result does not fit any more, [`SessionError::Compact`] if the plugin gave no good plan, or the store
+    /// failed. The session is as it was then.
+    pub async fn compact(
+        &self,
+        plugin: &Plugin,
+        options: &SessionCompactOptions,
+        services: Services,
+    ) -> Result<SessionCompacted, SessionError> {
+        let limits = plugin.limits();
+        let longest = limits.setup_time.saturating_add(limits.time.saturating_mul(2)).saturating_add(LEASE_MARGIN);
+        let holder = format!("{} in process {}", plugin.description().id, std::process::id());
+        let lease = self.shared.store.acquire(self.shared.key, &holder, longest).await?;
+        let compacted = self.compact_under(&lease, plugin, options, services).await;
+        // A lease that cannot be given back expires.
+        if let Err(error) = self.shared.store.release(&lease).await {
+            tracing::warn!(%error, "the lease of the session was not released; it expires by itself");
+        }
+        compacted
+    }
+
+    async fn compact_under(
+        &self,
+        lease: &Lease,
+        plugin: &Plugin,
+        options: &SessionCompactOptions,
+        services: Services,
+    ) -> Result<SessionCompacted, SessionError> {
+        let started = Instant::now();
+        let Some(frozen) = self.freeze().await? else {
+            return Ok(SessionCompacted::Unchanged { reason: "the session has no entries".to_owned() });
+        };
+        let wanted = self.wanted(options, &frozen.view);
+        let compaction = match self.shared.engine.compact(plugin, &frozen.view, &wanted, services).await? {
+            Compacted::Unchanged { reason } => return Ok(SessionCompacted::Unchanged { reason }),
+            Compacted::Done(compaction) => compaction,
+        };
+        let commit = commit(&frozen, &compaction, lease, started.elapsed());
+        let _writing = self.shared.writing.lock().await;
+        let id = EntryId::new(format!("compaction-{}", lease.token));
+        let record = self.shared.store.commit(self.shared.key, id, self.now(), commit).await?;
+        let head = self.shared.store.head(self.shared.key).await?;
+        self.reload(head).await?;
+        Ok(SessionCompacted::Done { record: Box::new(record), compaction })
+    }
+
+    /// The session as the store has it now, with the originals behind summaries at hand.
+    async fn freeze(&self) -> Result<Option<Frozen>, SessionError> {
+        let head = {
+            let _writing = self.shared.writing.lock().await;
+            self.shared.store.head(self.shared.key).await?
+        };
+        let Some(through) = head.leaf.clone() else { return Ok(None) };
+        let context = Context::load(&*self.shared.store, self.shared.key, &head, Depth::Whole).await?;
+        let view = self.shared.engine.view(context.entries().to_vec(), self.shared.options);
+        Ok(Some(Frozen { head, through, context, view }))
+    }
+
+    fn wanted(&self, options: &SessionCompactOptions, view: &View) -> CompactOptions {
+        let pressure = options.window.pressure(view, options.trigger, self.now());
+        let mut wanted = CompactOptions::new(pressure, options.target).with_urgency(options.urgency);
+        wanted.focus.clone_from(&options.focus);
+        wanted.memory.clone_from(&options.memory);
+        wanted
+    }
+}
+
+/// What is recorded of a compaction.
+fn commit(frozen: &Frozen, compaction: &Compaction, lease: &Lease, duration: Duration) -> CompactionCommit {
+    let record = compaction.record();
+    CompactionCommit {
+        owner: record.owner.clone(),
+        owner_version: record.owner_version.clone(),
+        component_hash: record.component_hash.clone(),
+        passed_over: Vec::new(),
+        trigger: record.trigger,
+        covered: Covered {
+            through: frozen.through.clone(),
+            digest: frozen.head.digest,
+            entries: frozen.head.depth,
+        },
+        previous: frozen.head.compaction.clone(),
+        context: items(frozen, compaction),
+        dropped: dropped(frozen, compaction),
+        tokens_before: record.tokens_before,
+        tokens_after: record.tokens_after,
+        details: details(compaction),
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        model_calls: 0,
+        corrections: record.corrections.clone(),
+        fencing_token: lease.token,
+    }
+}
+
+/// The new context, each entry by where it comes from.
+fn items(frozen: &Frozen, compaction: &Compaction) -> Vec<ContextItem> {
+    let seen: HashSet<*const Entry> = frozen.context.entries().iter().map(Arc::as_ptr).collect();
+    let reasons = rewrite_reasons(frozen, compaction);
+    let mut items: Vec<ContextItem> = Vec::new();
+    for entry in compaction.view().entries() {
+        let id = entry.id.clone();
+        if !seen.contains(&Arc::as_ptr(entry)) {
+            let reason = reasons.get(&id).cloned();
+            items.push(ContextItem::Written { id, entry: StoredEntry::from(&**entry), reason });
+        } else if let Some(from) = frozen.context.written_by(&id) {
+            items.push(ContextItem::Carried { id, from: from.clone() });
+        } else if let Some(ContextItem::Kept(ids)) = items.last_mut() {
+            ids.push(id);
+        } else {
+            items.push(ContextItem::Kept(vec![id]));
+        }
+    }
+    items
+}
+
+fn rewrite_reasons(frozen: &Frozen, compaction: &Compaction) -> HashMap<EntryId, String> {
+    let segments = compaction.plan().plan().segments.iter();
+    segments
+        .filter_map(|segment| match segment {
+            Segment::Rewrite(rewrite) => {
+                frozen.view.entry(rewrite.at).map(|entry| (entry.id.clone(), rewrite.reason.clone()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn dropped(frozen: &Frozen, compaction: &Compaction) -> Vec<DroppedEntries> {
+    let segments = compaction.plan().plan().segments.iter();
+    segments
+        .filter_map(|segment| match segment {
+            Segment::Drop(dropped) => {
+                let positions = dropped.range.start..dropped.range.end;
+                let ids = positions.filter_map(|at| frozen.view.entry(at)).map(|entry| entry.id.clone()).collect();
+                Some(DroppedEntries { ids, reason: dropped.reason.clone() })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// What the owner stored with its first summary that stores anything.
+fn details(compaction: &Compaction) -> Option<String> {
+    compaction.plan().plan().segments.iter().find_map(|segment| match segment {
+        Segment::Summary(summary) => summary.details.clone(),
+        _ => None,
+    })
+}
