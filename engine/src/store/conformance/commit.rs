@@ -101,10 +101,9 @@ async fn other_branch(fixture: Fixture) {
     let commit = fixture.compaction(session, &lease).await;
     fixture.store.append(session, vec![fixture.other("l1", leaf("e2", None))]).await.unwrap();
     assert!(matches!(refused(&fixture, session, commit.clone()).await, StoreError::Stale { .. }));
-    let branch = ["b3", "b4", "b5"].map(|id| id.to_owned());
-    let mut parent = "e2".to_owned();
-    for id in branch {
-        fixture.store.append(session, vec![fixture.says(&id, Some(&parent), "another way")]).await.unwrap();
+    let mut parent = "e2";
+    for id in ["b3", "b4", "b5"] {
+        fixture.store.append(session, vec![fixture.says(id, Some(parent), "another way")]).await.unwrap();
         parent = id;
     }
     assert!(matches!(refused(&fixture, session, commit.clone()).await, StoreError::Stale { .. }));
