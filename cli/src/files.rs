@@ -109,3 +109,28 @@ fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     name.push(suffix);
     PathBuf::from(name)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn a_session_that_was_changed_meanwhile_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("session.jsonl");
+        fs::write(&session, "old and more").unwrap();
+        let refused = replace_session(&session, "old".len(), b"new").map_err(|failure| failure.to_string());
+        assert!(refused.is_err_and(|why| why.contains("it was changed while it was compacted")));
+        assert_eq!(fs::read(&session).unwrap(), b"old and more");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_finished_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing").join("out");
+        assert!(write(&missing, b"new", &missing).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -6,6 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::failure::Failure;
+use crate::harmless;
 
 /// Where a report goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ fn write_all(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 /// Says something that is worth knowing and stops nothing.
 pub(crate) fn warn(text: &str) {
     // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(io::stderr(), "ctxe: {text}");
+    let _ = writeln!(io::stderr(), "ctxe: {}", harmless::text(text));
 }
 
 /// A table without frames; the named columns are numbers and stand to the right. On a terminal no line is longer than
@@ -99,6 +100,6 @@ mod tests {
     #[test]
     fn numbers_stand_to_the_right() {
         let rows = vec![vec!["a".to_owned(), "1".to_owned()], vec!["bcd".to_owned(), "1,000".to_owned()]];
-        assert_eq!(table(&["what", "tokens"], &[1], rows), " what  tokens\n a          1\n bcd     1,000");
+        assert_eq!(table(&["what", "tokens"], &[1], rows), " what  tokens\n a          1\n bcd    1,000");
     }
 }

@@ -183,10 +183,10 @@ impl CompactReport {
             thousands(window.reserve_tokens)
         );
         if window.overhead_tokens > 0 {
-            let _ = write!(text, "{} of overhead, ", thousands(window.overhead_tokens));
+            let _ = write!(text, "{} overhead, ", thousands(window.overhead_tokens));
         }
         let budget = thousands(window.budget_tokens);
-        let _ = writeln!(text, "{budget} for the session");
+        let _ = writeln!(text, "{budget} left");
     }
 
     fn say_what_happened(&self, text: &mut String) {
