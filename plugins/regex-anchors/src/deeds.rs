@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::anchors::Index;
 use crate::calls::{Deed, core, cut};
-use crate::gather::source_of;
 use crate::secrets::Secrets;
 use crate::summary::{Command, Counted, ErrorLine, Map, Status, Summary, clean_line, clean_source, is_listable};
 use crate::words::Words;
@@ -278,6 +277,21 @@ impl Deeds {
             !old
         });
         summary.errors.extend(errors.into_iter().map(|(error, _)| error));
+    }
+}
+
+/// The name by which a call is known among errors: what its command does, or its tool and file.
+fn source_of(tool: &str, deed: &Deed) -> String {
+    match &deed.command {
+        Some(command) => core(command).to_owned(),
+        None => {
+            let file = deed
+                .modified
+                .first()
+                .or_else(|| deed.read.first())
+                .map_or("", String::as_str);
+            clean_line(&format!("{tool} {file}"))
+        }
     }
 }
 
