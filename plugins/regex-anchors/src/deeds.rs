@@ -52,7 +52,7 @@ impl Deeds {
     ) {
         self.clock += 1;
         if !failed {
-            self.touch(deed);
+            self.touch(deed, secrets);
         }
         let source = clean_source(&cut(&source_of(tool, deed), MAX_ERROR));
         let mut errors = Vec::new();
@@ -92,14 +92,16 @@ impl Deeds {
         }
     }
 
-    fn touch(&mut self, deed: &Deed) {
+    fn touch(&mut self, deed: &Deed, secrets: &Secrets) {
         for (path, modified) in deed
             .read
             .iter()
             .map(|path| (path, false))
             .chain(deed.modified.iter().map(|path| (path, true)))
         {
-            self.file(path, modified, 0);
+            if secrets.mask(path) == path.as_str() {
+                self.file(path, modified, 0);
+            }
         }
     }
 

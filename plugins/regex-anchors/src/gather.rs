@@ -171,7 +171,9 @@ impl<'a> Gather<'a> {
         }
     }
 
+    /// Names in a text. It is masked first, so that no part of a secret is taken for a name.
     fn scan(&mut self, text: &str, origin: Origin) {
+        let text = &*self.tools.secrets.mask(text);
         self.tools
             .finder
             .scan(text, origin, &self.tools.secrets, &mut self.index);

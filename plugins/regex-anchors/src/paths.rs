@@ -177,7 +177,8 @@ pub(crate) fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -
         return Some((Kind::Branches, name));
     }
     if is_domain(first) && !name.starts_with(['/', '.', '~']) {
-        return (segments.len() >= 2).then_some((Kind::Urls, name));
+        // In code they are imports.
+        return (segments.len() >= 2 && origin.prose).then_some((Kind::Urls, name));
     }
     if !origin.prose && (name.starts_with("./") || name.starts_with("../") || name.contains("node_modules/")) {
         // Imports between files; the files have names of their own.
