@@ -26,12 +26,7 @@ impl Plugin for KeepRecent {
     const ID: &'static str = "keep-recent";
 
     fn describe() -> Description {
-        Description::new(
-            Self::ID,
-            env!("CARGO_PKG_VERSION"),
-            "Older entries go, the recent ones stay.",
-        )
-        .config_schema(
+        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries go, the recent ones stay.").config_schema(
             r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
         )
     }

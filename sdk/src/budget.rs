@@ -86,9 +86,7 @@ pub fn head<'a>(host: &Host, text: &'a str, budget: u32) -> &'a str {
 pub fn tail<'a>(host: &Host, text: &'a str, budget: u32) -> &'a str {
     let fits = |bytes: usize| host.count(tail_bytes(text, bytes)) <= budget;
     let mut fit = 0;
-    let mut over = (budget as usize)
-        .saturating_mul(BYTES_PER_TOKEN)
-        .clamp(1, text.len().max(1));
+    let mut over = (budget as usize).saturating_mul(BYTES_PER_TOKEN).clamp(1, text.len().max(1));
     while fits(over) {
         if over >= text.len() {
             return text;
@@ -194,10 +192,7 @@ fn share(room: usize, percent: u32) -> usize {
 }
 
 fn joined(text: &str, head: &str, tail: &str) -> String {
-    format!(
-        "{head}{}{tail}",
-        marker(text.len().saturating_sub(head.len() + tail.len()))
-    )
+    format!("{head}{}{tail}", marker(text.len().saturating_sub(head.len() + tail.len())))
 }
 
 #[cfg(test)]

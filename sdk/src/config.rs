@@ -33,8 +33,6 @@ use serde::de::DeserializeOwned;
 pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T, String> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| error.to_string())?;
-    reader
-        .end()
-        .map_err(|error| format!("the configuration is more than one JSON value: {error}"))?;
+    reader.end().map_err(|error| format!("the configuration is more than one JSON value: {error}"))?;
     Ok(value)
 }

@@ -52,10 +52,7 @@ impl Layout {
         for (at, entry) in (0..).zip(&entries) {
             groups.entry(entry.group).or_default().push(at);
         }
-        let latest_request = (0..)
-            .zip(&entries)
-            .filter(|(_, entry)| entry.kind == EntryKind::User)
-            .last();
+        let latest_request = (0..).zip(&entries).filter(|(_, entry)| entry.kind == EntryKind::User).last();
         let mut layout = Self {
             suffix: suffix_sums(&entries),
             latest_request: latest_request.map(|(at, _)| at),
@@ -123,9 +120,7 @@ impl Layout {
 
     /// Positions of the group that an entry belongs to, ascending, itself among them; none beyond the end.
     pub fn group(&self, at: Position) -> &[Position] {
-        self.entry(at)
-            .and_then(|entry| self.groups.get(&entry.group))
-            .map_or(&[], Vec::as_slice)
+        self.entry(at).and_then(|entry| self.groups.get(&entry.group)).map_or(&[], Vec::as_slice)
     }
 
     /// Tokens of a range of entries.
@@ -146,10 +141,7 @@ impl Layout {
 
     /// The last boundary at or before a position.
     pub fn snap_back(&self, at: Position) -> Position {
-        (0..=at.min(self.len()))
-            .rev()
-            .find(|&at| self.is_boundary(at))
-            .unwrap_or(0)
+        (0..=at.min(self.len())).rev().find(|&at| self.is_boundary(at)).unwrap_or(0)
     }
 
     /// The first boundary at or after a position.
@@ -159,9 +151,7 @@ impl Layout {
 
     /// The last boundary from which the entries take at least so many tokens; 0 if all of them take less.
     pub fn keep_at_least(&self, tokens: u32) -> Position {
-        let enough = (0..=self.len())
-            .rev()
-            .find(|&at| self.suffix[at as usize] >= u64::from(tokens));
+        let enough = (0..=self.len()).rev().find(|&at| self.suffix[at as usize] >= u64::from(tokens));
         self.snap_back(enough.unwrap_or(0))
     }
 
@@ -198,10 +188,7 @@ impl Layout {
     pub fn turns(&self) -> Vec<Span> {
         let mut turns: Vec<Span> = Vec::new();
         for at in 0..self.len() {
-            let before = at
-                .checked_sub(1)
-                .and_then(|before| self.entry(before))
-                .map(|entry| entry.turn);
+            let before = at.checked_sub(1).and_then(|before| self.entry(before)).map(|entry| entry.turn);
             match turns.last_mut() {
                 Some(turn) if before == self.entry(at).map(|entry| entry.turn) => turn.end = at + 1,
                 _ => turns.push(Span::one(at)),
@@ -298,11 +285,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_displaced_result_keeps_the_gap_between_closed() {
-        let view = MemoryView::new()
-            .call("1", "bash", "{}")
-            .user("wait")
-            .result("1", "done")
-            .user("go on");
+        let view = MemoryView::new().call("1", "bash", "{}").user("wait").result("1", "done").user("go on");
         let layout = Layout::read(&view);
         assert_eq!(layout.group(0), [0, 2]);
         assert_eq!(layout.boundaries(), [0, 3, 4]);
@@ -327,12 +310,7 @@ pub(crate) mod tests {
 
     #[test]
     fn turns_begin_at_user_entries() {
-        let view = MemoryView::new()
-            .system("s")
-            .user("a")
-            .assistant("b")
-            .user("c")
-            .assistant("d");
+        let view = MemoryView::new().system("s").user("a").assistant("b").user("c").assistant("d");
         let layout = Layout::read(&view);
         assert_eq!(layout.turns(), [Span::new(0, 3), Span::new(3, 5)]);
         assert_eq!([0, 1, 2, 9].map(|count| layout.last_turns(count)), [5, 3, 0, 0]);
@@ -342,9 +320,6 @@ pub(crate) mod tests {
     fn an_empty_view_has_one_boundary() {
         let layout = Layout::read(&MemoryView::new());
         assert_eq!(layout.boundaries(), [0]);
-        assert_eq!(
-            (layout.keep_at_least(5), layout.keep_at_most(5), layout.latest_request()),
-            (0, 0, None)
-        );
+        assert_eq!((layout.keep_at_least(5), layout.keep_at_most(5), layout.latest_request()), (0, 0, None));
     }
 }

@@ -37,12 +37,7 @@ pub struct Style {
 
 impl Default for Style {
     fn default() -> Self {
-        Self {
-            result_bytes: RESULT_BYTES,
-            call_bytes: RESULT_BYTES,
-            words_bytes: usize::MAX,
-            reasoning: false,
-        }
+        Self { result_bytes: RESULT_BYTES, call_bytes: RESULT_BYTES, words_bytes: usize::MAX, reasoning: false }
     }
 }
 
@@ -120,11 +115,9 @@ pub fn render_positions(view: &dyn View, positions: impl IntoIterator<Item = Pos
 fn write_entry(text: &mut String, view: &dyn View, at: Position, entry: &EntryInfo, style: &Style) {
     for block in view.blocks(at) {
         match block {
-            Block::Text(words) => paragraph(
-                text,
-                speaker(entry.kind),
-                &ends_bytes(&words, style.words_bytes, HEAD_PERCENT),
-            ),
+            Block::Text(words) => {
+                paragraph(text, speaker(entry.kind), &ends_bytes(&words, style.words_bytes, HEAD_PERCENT));
+            }
             Block::Reasoning(words) if style.reasoning => {
                 paragraph(text, "Reasoning", &ends_bytes(&words, style.words_bytes, HEAD_PERCENT));
             }
@@ -134,11 +127,7 @@ fn write_entry(text: &mut String, view: &dyn View, at: Position, entry: &EntryIn
             }
             Block::ToolResult(result) => {
                 let label = result_label(&result.name, result.failed);
-                paragraph(
-                    text,
-                    &label,
-                    &ends_bytes(&result.text, style.result_bytes, HEAD_PERCENT),
-                );
+                paragraph(text, &label, &ends_bytes(&result.text, style.result_bytes, HEAD_PERCENT));
             }
             Block::Image(image) => paragraph(text, "Image", &image.media_type),
             Block::Reasoning(_) | Block::Opaque(_) => {}
@@ -203,20 +192,10 @@ mod tests {
             .reasoning("r");
         let all = Span::new(0, view.len());
         let text = render(&view, all, &Style::new());
-        let labels: Vec<&str> = text
-            .lines()
-            .filter_map(|line| line.split_once("]: "))
-            .map(|(label, _)| label)
-            .collect();
-        let expected = [
-            "[System",
-            "[Earlier summary",
-            "[Summary of another branch",
-            "[Note",
-            "[User",
-            "[Image",
-            "[Assistant",
-        ];
+        let labels: Vec<&str> =
+            text.lines().filter_map(|line| line.split_once("]: ")).map(|(label, _)| label).collect();
+        let expected =
+            ["[System", "[Earlier summary", "[Summary of another branch", "[Note", "[User", "[Image", "[Assistant"];
         assert_eq!(labels, expected);
         assert!(render(&view, all, &Style::new().reasoning(true)).ends_with("[Reasoning]: r\n"));
     }
@@ -230,10 +209,7 @@ mod tests {
     #[test]
     fn chosen_positions_are_written_in_the_order_given() {
         let view = MemoryView::new().user("a").assistant("b").user("c");
-        assert_eq!(
-            render_positions(&view, [2, 0, 7], &Style::new()),
-            "[User]: c\n\n[User]: a\n"
-        );
+        assert_eq!(render_positions(&view, [2, 0, 7], &Style::new()), "[User]: c\n\n[User]: a\n");
     }
 
     proptest! {

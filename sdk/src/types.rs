@@ -94,10 +94,7 @@ impl Texts {
     /// Text `index`; empty beyond the last, or where the ends are not ascending character boundaries.
     pub fn get(&self, index: usize) -> &str {
         let end = self.ends.get(index).map_or(0, |&end| end as usize);
-        let start = index
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .map_or(0, |&end| end as usize);
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&end| end as usize);
         self.joined.get(start..end).unwrap_or("")
     }
 
@@ -145,18 +142,12 @@ impl Description {
 impl Decision {
     /// Not now.
     pub fn wait(reason: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Wait,
-            reason: reason.into(),
-        }
+        Self { verdict: Verdict::Wait, reason: reason.into() }
     }
 
     /// Now.
     pub fn compress(urgency: Urgency, reason: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Compress(urgency),
-            reason: reason.into(),
-        }
+        Self { verdict: Verdict::Compress(urgency), reason: reason.into() }
     }
 }
 
@@ -173,10 +164,7 @@ impl Failure {
 
     /// A service that the plugin needs did not answer.
     pub fn unavailable(reason: impl Into<String>, retry_after_ms: Option<u32>) -> Self {
-        Self::Unavailable(Unavailable {
-            reason: reason.into(),
-            retry_after_ms,
-        })
+        Self::Unavailable(Unavailable { reason: reason.into(), retry_after_ms })
     }
 }
 
@@ -201,13 +189,7 @@ impl From<ModelError> for Failure {
 impl Prompt {
     /// A prompt with the provider's default randomness and no stop texts.
     pub fn new(system: impl Into<String>, user: impl Into<String>, max_output_tokens: u32) -> Self {
-        Self {
-            system: system.into(),
-            user: user.into(),
-            max_output_tokens,
-            temperature: None,
-            stop: Vec::new(),
-        }
+        Self { system: system.into(), user: user.into(), max_output_tokens, temperature: None, stop: Vec::new() }
     }
 }
 
@@ -243,13 +225,7 @@ mod tests {
     #[test]
     fn a_model_that_may_answer_later_is_unavailable_and_a_long_prompt_is_declined() {
         let wait = Failure::from(ModelError::RateLimited(Some(500)));
-        assert!(matches!(
-            wait,
-            Failure::Unavailable(Unavailable {
-                retry_after_ms: Some(500),
-                ..
-            })
-        ));
+        assert!(matches!(wait, Failure::Unavailable(Unavailable { retry_after_ms: Some(500), .. })));
         assert!(matches!(Failure::from(ModelError::TooLong(Some(9))), Failure::Declined(words) if words.contains('9')));
     }
 }

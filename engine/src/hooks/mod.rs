@@ -27,14 +27,8 @@ pub enum Hook {
 
 impl Hook {
     /// Every hook.
-    pub const ALL: [Hook; 6] = [
-        Hook::Compressor,
-        Hook::Selector,
-        Hook::Reducer,
-        Hook::BranchSummarizer,
-        Hook::Observer,
-        Hook::Toolbox,
-    ];
+    pub const ALL: [Hook; 6] =
+        [Hook::Compressor, Hook::Selector, Hook::Reducer, Hook::BranchSummarizer, Hook::Observer, Hook::Toolbox];
 
     /// Name of the interface in the plugin ABI.
     pub fn interface(self) -> &'static str {

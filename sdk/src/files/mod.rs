@@ -65,19 +65,13 @@ pub struct Operations {
 impl Operations {
     /// Files that were read and not modified.
     pub fn only_read(&self) -> impl Iterator<Item = &str> {
-        self.read
-            .iter()
-            .filter(|path| !self.modified.contains(path))
-            .map(String::as_str)
+        self.read.iter().filter(|path| !self.modified.contains(path)).map(String::as_str)
     }
 
     /// Adds what came later.
     pub fn extend(&mut self, later: Operations) {
         later.read.into_iter().for_each(|path| add(&mut self.read, path));
-        later
-            .modified
-            .into_iter()
-            .for_each(|path| add(&mut self.modified, path));
+        later.modified.into_iter().for_each(|path| add(&mut self.modified, path));
         self.commands.extend(later.commands);
     }
 }
@@ -128,9 +122,7 @@ impl Operations {
             Effect::Editor => self.touch(Vec::new(), paths(&arguments, rules), outcome),
             Effect::Patch => {
                 let mut patched = paths(&arguments, rules);
-                strings(&arguments)
-                    .into_iter()
-                    .for_each(|text| patched.extend(patched_paths(text)));
+                strings(&arguments).into_iter().for_each(|text| patched.extend(patched_paths(text)));
                 self.touch(Vec::new(), patched, outcome);
             }
             Effect::Run => self.run(&arguments, at, outcome, rules),
@@ -194,11 +186,7 @@ fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-        Value::Object(fields) => fields
-            .values()
-            .filter(|field| !field.is_object())
-            .flat_map(strings)
-            .collect(),
+        Value::Object(fields) => fields.values().filter(|field| !field.is_object()).flat_map(strings).collect(),
         _ => Vec::new(),
     }
 }
@@ -216,23 +204,15 @@ pub fn patched_paths(patch: &str) -> Vec<String> {
     // The header's first line, if the line before was one; `/dev/null` names no file.
     let mut header: Option<Option<String>> = None;
     for line in patch.lines() {
-        let named = [
-            "*** Add File: ",
-            "*** Update File: ",
-            "*** Delete File: ",
-            "*** Move to: ",
-        ]
-        .iter()
-        .find_map(|marker| line.strip_prefix(marker));
+        let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "]
+            .iter()
+            .find_map(|marker| line.strip_prefix(marker));
         if let Some(path) = named {
             add(&mut found, path.trim().to_owned());
         } else if let Some(path) = line.strip_prefix("--- ") {
             header = Some(diff_path(path));
         } else if let (Some(before), Some(after)) = (header.take(), line.strip_prefix("+++ ")) {
-            before
-                .into_iter()
-                .chain(diff_path(after))
-                .for_each(|path| add(&mut found, path));
+            before.into_iter().chain(diff_path(after)).for_each(|path| add(&mut found, path));
         }
     }
     found
@@ -241,10 +221,7 @@ pub fn patched_paths(patch: &str) -> Vec<String> {
 /// The path of a line of a diff's header, without `a/` or `b/` and the timestamp.
 fn diff_path(header: &str) -> Option<String> {
     let path = header.split('\t').next().unwrap_or(header).trim();
-    let path = path
-        .strip_prefix("a/")
-        .or_else(|| path.strip_prefix("b/"))
-        .unwrap_or(path);
+    let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path);
     (path != "/dev/null").then(|| path.to_owned())
 }
 

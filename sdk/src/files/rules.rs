@@ -67,15 +67,7 @@ const TOOLS: [(Effect, &[&str]); 5] = [
         ],
     ),
     (Effect::Patch, &["applypatch", "patch", "applydiff"]),
-    (
-        Effect::Editor,
-        &[
-            "strreplaceeditor",
-            "strreplacebasededittool",
-            "texteditor",
-            "fileeditor",
-        ],
-    ),
+    (Effect::Editor, &["strreplaceeditor", "strreplacebasededittool", "texteditor", "fileeditor"]),
     (
         Effect::Run,
         &[
@@ -136,9 +128,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        let tools = TOOLS
-            .iter()
-            .flat_map(|(effect, names)| names.iter().map(|name| ((*name).to_owned(), *effect)));
+        let tools = TOOLS.iter().flat_map(|(effect, names)| names.iter().map(|name| ((*name).to_owned(), *effect)));
         Self {
             tools: tools.collect(),
             path_keys: PATH_KEYS.map(str::to_owned).to_vec(),
@@ -150,11 +140,7 @@ impl Default for Rules {
 impl Rules {
     /// No tool, no key.
     pub fn none() -> Self {
-        Self {
-            tools: Vec::new(),
-            path_keys: Vec::new(),
-            command_keys: Vec::new(),
-        }
+        Self { tools: Vec::new(), path_keys: Vec::new(), command_keys: Vec::new() }
     }
 
     /// A further tool; takes precedence over what was known of its name.
@@ -182,10 +168,7 @@ impl Rules {
     pub fn effect(&self, name: &str) -> Option<Effect> {
         let known = |name: &str| {
             let name = plain(name);
-            self.tools
-                .iter()
-                .find(|(tool, _)| *tool == name)
-                .map(|(_, effect)| *effect)
+            self.tools.iter().find(|(tool, _)| *tool == name).map(|(_, effect)| *effect)
         };
         known(name).or_else(|| known(last_part(name)))
     }
@@ -198,8 +181,5 @@ fn last_part(name: &str) -> &str {
 }
 
 fn plain(name: &str) -> String {
-    name.chars()
-        .filter(|sign| !matches!(sign, '_' | '-' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
+    name.chars().filter(|sign| !matches!(sign, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }

@@ -10,35 +10,15 @@ fn tracked(name: &str, arguments: &str) -> Operations {
 
 #[test]
 fn tools_of_many_agents_read_and_modify() {
-    for (name, key) in [
-        ("read", "path"),
-        ("Read", "file_path"),
-        ("read_file", "filePath"),
-        ("mcp__fs__read_file", "path"),
-    ] {
+    for (name, key) in
+        [("read", "path"), ("Read", "file_path"), ("read_file", "filePath"), ("mcp__fs__read_file", "path")]
+    {
         let found = tracked(name, &format!(r#"{{"{key}":"a.rs"}}"#));
-        assert_eq!(
-            (found.read, found.modified.len()),
-            (vec!["a.rs".to_owned()], 0),
-            "{name}"
-        );
+        assert_eq!((found.read, found.modified.len()), (vec!["a.rs".to_owned()], 0), "{name}");
     }
-    for name in [
-        "write",
-        "Write",
-        "write_file",
-        "create_file",
-        "Edit",
-        "MultiEdit",
-        "str_replace",
-        "functions.edit",
-    ] {
+    for name in ["write", "Write", "write_file", "create_file", "Edit", "MultiEdit", "str_replace", "functions.edit"] {
         let found = tracked(name, r#"{"path":"a.rs"}"#);
-        assert_eq!(
-            (found.modified, found.read.len()),
-            (vec!["a.rs".to_owned()], 0),
-            "{name}"
-        );
+        assert_eq!((found.modified, found.read.len()), (vec!["a.rs".to_owned()], 0), "{name}");
     }
     assert_eq!(tracked("web_fetch", r#"{"path":"a.rs"}"#), Operations::default());
 }
@@ -47,19 +27,13 @@ fn tools_of_many_agents_read_and_modify() {
 fn an_editor_reads_only_when_told_to_view() {
     let name = "str_replace_based_edit_tool";
     assert_eq!(tracked(name, r#"{"command":"view","path":"a.rs"}"#).read, ["a.rs"]);
-    assert_eq!(
-        tracked(name, r#"{"command":"insert","path":"a.rs"}"#).modified,
-        ["a.rs"]
-    );
+    assert_eq!(tracked(name, r#"{"command":"insert","path":"a.rs"}"#).modified, ["a.rs"]);
 }
 
 #[test]
 fn lists_of_paths_and_of_objects_are_read() {
     assert_eq!(tracked("read_many_files", r#"{"paths":["a","b"]}"#).read, ["a", "b"]);
-    assert_eq!(
-        tracked("read_file", r#"{"files":[{"path":"a"},{"path":"b"},3]}"#).read,
-        ["a", "b"]
-    );
+    assert_eq!(tracked("read_file", r#"{"files":[{"path":"a"},{"path":"b"},3]}"#).read, ["a", "b"]);
 }
 
 #[test]
@@ -67,11 +41,7 @@ fn a_patch_is_read_from_json_from_plain_text_and_from_a_shell_command() {
     let patch = "*** Begin Patch\n*** Add File: new.rs\n+x\n*** Delete File: old.rs\n*** End Patch";
     let json = serde_json::json!({ "input": patch }).to_string();
     let shell = serde_json::json!({ "command": ["apply_patch", patch] }).to_string();
-    for (name, arguments) in [
-        ("apply_patch", json.as_str()),
-        ("apply_patch", patch),
-        ("shell", shell.as_str()),
-    ] {
+    for (name, arguments) in [("apply_patch", json.as_str()), ("apply_patch", patch), ("shell", shell.as_str())] {
         assert_eq!(tracked(name, arguments).modified, ["new.rs", "old.rs"], "{name}");
     }
 }
@@ -84,9 +54,7 @@ fn lines_that_only_look_like_a_diff_name_no_file() {
 
 #[test]
 fn a_failed_edit_modified_nothing() {
-    let view = MemoryView::new()
-        .call("1", "edit", r#"{"path":"a.rs"}"#)
-        .failed_result("1", "no match");
+    let view = MemoryView::new().call("1", "edit", r#"{"path":"a.rs"}"#).failed_result("1", "no match");
     assert!(track(&view, Span::new(0, 2), &Rules::default()).modified.is_empty());
 }
 
@@ -99,15 +67,9 @@ fn outcomes_are_paired_within_the_group_as_ids_repeat() {
         .result("1", "yes")
         .call("1", "exec", r#"{"command":"third"}"#);
     let commands = track(&view, Span::new(0, view.len()), &Rules::default()).commands;
-    let seen: Vec<_> = commands
-        .iter()
-        .map(|run| (run.command.as_str(), run.outcome, run.at))
-        .collect();
-    let expected = [
-        ("first", Outcome::Failed, 0),
-        ("sh -c second", Outcome::Succeeded, 2),
-        ("third", Outcome::Unknown, 4),
-    ];
+    let seen: Vec<_> = commands.iter().map(|run| (run.command.as_str(), run.outcome, run.at)).collect();
+    let expected =
+        [("first", Outcome::Failed, 0), ("sh -c second", Outcome::Succeeded, 2), ("third", Outcome::Unknown, 4)];
     assert_eq!(seen, expected);
 }
 

@@ -123,10 +123,7 @@ impl<P: Instance + Toolbox> toolbox::exports::contextengine::plugin::toolbox::Gu
         match instance::<P>() {
             Ok(plugin) => plugin.tools(),
             Err(error) => {
-                HOST.log(
-                    log::Level::Error,
-                    &format!("no tools, as the plugin is not configured: {error}"),
-                );
+                HOST.log(log::Level::Error, &format!("no tools, as the plugin is not configured: {error}"));
                 Vec::new()
             }
         }

@@ -26,10 +26,7 @@ pub struct TestHost {
 
 impl fmt::Debug for TestHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestHost")
-            .field("prompts", &self.prompts)
-            .field("logged", &self.logged)
-            .finish_non_exhaustive()
+        f.debug_struct("TestHost").field("prompts", &self.prompts).field("logged", &self.logged).finish_non_exhaustive()
     }
 }
 
@@ -72,9 +69,7 @@ impl TestHost {
     /// The model answers with these texts, one a call; after the last one it is absent.
     #[must_use]
     pub fn answers<T: Into<String>>(self, texts: impl IntoIterator<Item = T>) -> Self {
-        texts
-            .into_iter()
-            .fold(self, |host, text| host.answer(text, Finish::Complete))
+        texts.into_iter().fold(self, |host, text| host.answer(text, Finish::Complete))
     }
 
     /// The model's next answer, and how it ends.
@@ -82,12 +77,7 @@ impl TestHost {
     pub fn answer(self, text: impl Into<String>, finish: Finish) -> Self {
         let text = text.into();
         let output_tokens = (self.count)(&text);
-        self.script.borrow_mut().push_back(Ok(Completion {
-            text,
-            finish,
-            input_tokens: 0,
-            output_tokens,
-        }));
+        self.script.borrow_mut().push_back(Ok(Completion { text, finish, input_tokens: 0, output_tokens }));
         self
     }
 
@@ -129,8 +119,7 @@ impl TestHost {
 
     /// A stored value as text.
     pub fn state(&self, scope: Scope, key: &str) -> Option<String> {
-        self.state_get(scope, key)
-            .map(|value| String::from_utf8_lossy(&value).into_owned())
+        self.state_get(scope, key).map(|value| String::from_utf8_lossy(&value).into_owned())
     }
 }
 
@@ -180,11 +169,7 @@ impl Services for TestHost {
 
     fn complete(&self, prompt: &Prompt) -> Result<Completion, ModelError> {
         self.prompts.borrow_mut().push(prompt.clone());
-        let answer = self
-            .script
-            .borrow_mut()
-            .pop_front()
-            .unwrap_or(Err(ModelError::Absent))?;
+        let answer = self.script.borrow_mut().pop_front().unwrap_or(Err(ModelError::Absent))?;
         let input_tokens = self.count(&prompt.system).saturating_add(self.count(&prompt.user));
         Ok(Completion { input_tokens, ..answer })
     }
@@ -209,9 +194,7 @@ impl Services for TestHost {
 
     fn state_keys(&self, scope: Scope, prefix: &str) -> Vec<String> {
         let state = self.state.borrow();
-        let keys = state
-            .keys()
-            .filter(|(shared, key)| *shared == (scope == Scope::Shared) && key.starts_with(prefix));
+        let keys = state.keys().filter(|(shared, key)| *shared == (scope == Scope::Shared) && key.starts_with(prefix));
         keys.map(|(_, key)| key.clone()).collect()
     }
 
@@ -222,11 +205,7 @@ impl Services for TestHost {
             let lower = text.to_lowercase();
             let found = words.iter().filter(|word| lower.contains(word.as_str())).count();
             if found > 0 {
-                hits.push(Hit {
-                    id: id.clone(),
-                    snippet: limited(text, Some(200)).to_owned(),
-                    score: found as f32,
-                });
+                hits.push(Hit { id: id.clone(), snippet: limited(text, Some(200)).to_owned(), score: found as f32 });
             }
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -247,15 +226,10 @@ impl Services for TestHost {
     fn file_entries(&self, path: &str) -> Result<Vec<String>, String> {
         let folder = format!("{}/", path.trim_end_matches('/'));
         let inside = self.files.keys().filter_map(|file| file.strip_prefix(&folder));
-        let mut names: Vec<String> = inside
-            .map(|rest| rest.split_inclusive('/').next().unwrap_or(rest).to_owned())
-            .collect();
+        let mut names: Vec<String> =
+            inside.map(|rest| rest.split_inclusive('/').next().unwrap_or(rest).to_owned()).collect();
         names.dedup();
-        if names.is_empty() {
-            Err(format!("{path}: no such folder"))
-        } else {
-            Ok(names)
-        }
+        if names.is_empty() { Err(format!("{path}: no such folder")) } else { Ok(names) }
     }
 }
 
@@ -297,10 +271,7 @@ mod tests {
 
     #[test]
     fn folders_list_their_files_and_folders() {
-        let host = TestHost::new()
-            .file("notes/a.md", "A")
-            .file("notes/deep/b.md", "B")
-            .file("notes/deep/c.md", "C");
+        let host = TestHost::new().file("notes/a.md", "A").file("notes/deep/b.md", "B").file("notes/deep/c.md", "C");
         assert_eq!(host.file_entries("notes").unwrap(), ["a.md", "deep/"]);
         assert!(host.file_entries("other").unwrap_err().contains("other"));
         assert_eq!(host.file_read("notes/a.md", None).unwrap(), "A");
@@ -308,14 +279,8 @@ mod tests {
 
     #[test]
     fn recall_ranks_by_matching_words() {
-        let host = TestHost::new()
-            .document("1", "the parser")
-            .document("2", "the parser fails");
-        let ids: Vec<String> = host
-            .recall_search("parser fails", 5)
-            .into_iter()
-            .map(|hit| hit.id)
-            .collect();
+        let host = TestHost::new().document("1", "the parser").document("2", "the parser fails");
+        let ids: Vec<String> = host.recall_search("parser fails", 5).into_iter().map(|hit| hit.id).collect();
         assert_eq!(ids, ["2", "1"]);
         assert_eq!(host.recall_fetch("1", Some(3)).as_deref(), Some("the"));
     }

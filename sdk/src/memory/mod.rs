@@ -36,10 +36,7 @@ pub use view::MemoryView;
 /// The pressure of a view in a window of so many tokens, with nothing held back, as a person who asks for a compaction
 /// would cause it. Change the fields that a test is about.
 pub fn pressure(view: &dyn View, window: u32) -> Pressure {
-    let tokens = view
-        .all()
-        .iter()
-        .fold(0, |sum: u32, entry| sum.saturating_add(entry.tokens));
+    let tokens = view.all().iter().fold(0, |sum: u32, entry| sum.saturating_add(entry.tokens));
     Pressure {
         trigger: Trigger::Manual,
         window,

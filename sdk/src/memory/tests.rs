@@ -75,10 +75,7 @@ fn texts_are_split_where_they_end() {
 
 #[test]
 fn reasoning_and_images_count_but_do_not_read() {
-    let view = MemoryView::new()
-        .assistant("abcd")
-        .reasoning("abcdefgh")
-        .image("image/png", 100);
+    let view = MemoryView::new().assistant("abcd").reasoning("abcdefgh").image("image/png", 100);
     let entry = view.all()[0];
     assert_eq!((entry.bytes, entry.tokens), (4, 103));
     assert_eq!(view.text(0, None), "abcd");

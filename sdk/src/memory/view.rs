@@ -53,9 +53,7 @@ impl Default for MemoryView {
 
 impl fmt::Debug for MemoryView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryView")
-            .field("items", &self.items)
-            .finish_non_exhaustive()
+        f.debug_struct("MemoryView").field("items", &self.items).finish_non_exhaustive()
     }
 }
 
@@ -112,11 +110,7 @@ impl MemoryView {
     /// A tool call; in flight until its result is added.
     #[must_use]
     pub fn call(mut self, id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        let call = ToolCall {
-            id: id.into(),
-            name: name.into(),
-            arguments: arguments.into(),
-        };
+        let call = ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() };
         self.tool_index(&call.name);
         let entry = self.open_assistant();
         entry.blocks.push(Block::ToolCall(call));
@@ -148,10 +142,7 @@ impl MemoryView {
     /// An image in the newest entry, whatever its kind.
     #[must_use]
     pub fn image(self, media_type: impl Into<String>, tokens: u32) -> Self {
-        let image = Image {
-            media_type: media_type.into(),
-            tokens,
-        };
+        let image = Image { media_type: media_type.into(), tokens };
         self.change(|entry| {
             entry.blocks.push(Block::Image(image));
             entry.marks |= Marks::HAS_IMAGE;
@@ -277,12 +268,7 @@ impl MemoryView {
         let name = asked
             .and_then(|(at, _)| calls(&self.items[at]).find(|call| call.id == call_id))
             .map_or_else(String::new, |call| call.name.clone());
-        let result = Block::ToolResult(ToolResult {
-            call_id,
-            name,
-            text,
-            failed,
-        });
+        let result = Block::ToolResult(ToolResult { call_id, name, text, failed });
         let entry = self.add(EntryKind::ToolResult, vec![result]);
         if failed {
             entry.marks |= Marks::FAILED;
@@ -401,10 +387,7 @@ impl View for MemoryView {
     }
 
     fn texts(&self, range: Span, limit: Option<u32>) -> Texts {
-        let mut texts = Texts {
-            joined: String::new(),
-            ends: Vec::new(),
-        };
+        let mut texts = Texts { joined: String::new(), ends: Vec::new() };
         for entry in self.range(range) {
             texts.joined.push_str(limited(&plain(entry), limit));
             texts.ends.push(u32::try_from(texts.joined.len()).unwrap_or(u32::MAX));
@@ -413,10 +396,7 @@ impl View for MemoryView {
     }
 
     fn blocks(&self, at: Position) -> Vec<Block> {
-        self.items
-            .get(at as usize)
-            .map(|entry| entry.blocks.clone())
-            .unwrap_or_default()
+        self.items.get(at as usize).map(|entry| entry.blocks.clone()).unwrap_or_default()
     }
 
     fn original(&self, at: Position, limit: Option<u32>) -> Option<String> {
@@ -430,9 +410,6 @@ impl View for MemoryView {
 
     fn attribute(&self, at: Position, key: &str) -> Option<String> {
         let facts = &self.items.get(at as usize)?.attributes;
-        facts
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.clone())
+        facts.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())
     }
 }

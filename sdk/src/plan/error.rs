@@ -29,10 +29,7 @@ impl fmt::Display for PlanError {
         match self {
             Self::BeyondEnd(at) => write!(f, "positions {at:?} lie beyond the end of the view"),
             Self::SplitsGroup(at) => {
-                write!(
-                    f,
-                    "groups stand or fall whole: add positions {at:?}, or leave their groups out"
-                )
+                write!(f, "groups stand or fall whole: add positions {at:?}, or leave their groups out")
             }
             Self::Required(at) => write!(
                 f,

@@ -165,11 +165,7 @@ impl PlanBuilder {
             return Err(PlanError::Taken(vec![at]));
         }
         self.fates[at as usize] = Fate::Rewrite(self.rewrites.len());
-        self.rewrites.push(Rewrite {
-            at,
-            text,
-            reason: reason.into(),
-        });
+        self.rewrites.push(Rewrite { at, text, reason: reason.into() });
         Ok(self)
     }
 
@@ -186,11 +182,7 @@ impl PlanBuilder {
         if before > self.layout.len() {
             return Err(PlanError::BeyondEnd(vec![before]));
         }
-        let segment = Segment::Note(Note {
-            role,
-            text: words(text)?,
-            source: source.into(),
-        });
+        let segment = Segment::Note(Note { role, text: words(text)?, source: source.into() });
         self.inserts.push(Insert { before, segment });
         Ok(self)
     }
@@ -202,12 +194,7 @@ impl PlanBuilder {
 
     /// Tokens of the entries that stay, before rewriting; summaries and notes are not in it.
     pub fn kept_tokens(&self) -> u64 {
-        let kept = self
-            .layout
-            .entries()
-            .iter()
-            .zip(&self.fates)
-            .filter(|(_, fate)| stays(**fate));
+        let kept = self.layout.entries().iter().zip(&self.fates).filter(|(_, fate)| stays(**fate));
         kept.map(|(entry, _)| u64::from(entry.tokens)).sum()
     }
 
@@ -245,10 +232,7 @@ impl PlanBuilder {
             wanted.iter().copied().filter(|&at| test(at)).collect()
         };
         refuse(those(&|at| at >= self.layout.len()), PlanError::BeyondEnd)?;
-        refuse(
-            those(&|at| self.layout.is_required(at) && !self.released.contains(&at)),
-            PlanError::Required,
-        )?;
+        refuse(those(&|at| self.layout.is_required(at) && !self.released.contains(&at)), PlanError::Required)?;
         refuse(those(&|at| self.fates[at as usize] != Fate::Keep), PlanError::Taken)?;
         let members = wanted.iter().flat_map(|&at| self.layout.group(at)).copied();
         let missing: BTreeSet<Position> = members.filter(|member| !wanted.contains(member)).collect();
@@ -258,20 +242,12 @@ impl PlanBuilder {
 }
 
 fn refuse(positions: Vec<Position>, error: impl FnOnce(Vec<Position>) -> PlanError) -> Result<(), PlanError> {
-    if positions.is_empty() {
-        Ok(())
-    } else {
-        Err(error(positions))
-    }
+    if positions.is_empty() { Ok(()) } else { Err(error(positions)) }
 }
 
 fn words(text: impl Into<String>) -> Result<String, PlanError> {
     let text = text.into();
-    if text.trim().is_empty() {
-        Err(PlanError::EmptyText)
-    } else {
-        Ok(text)
-    }
+    if text.trim().is_empty() { Err(PlanError::EmptyText) } else { Ok(text) }
 }
 
 fn stays(fate: Fate) -> bool {
@@ -302,10 +278,7 @@ fn leave_out(segments: &mut Vec<Segment>, at: Position, reason: &str) {
         Some(Segment::Drop(dropped)) if dropped.range.end == at && dropped.reason == reason => {
             dropped.range.end = at + 1;
         }
-        _ => segments.push(Segment::Drop(Dropped {
-            range: Span::one(at),
-            reason: reason.to_owned(),
-        })),
+        _ => segments.push(Segment::Drop(Dropped { range: Span::one(at), reason: reason.to_owned() })),
     }
 }
 

@@ -28,39 +28,24 @@ fn shown(segment: &Segment) -> Vec<Position> {
 fn check(layout: &Layout, plan: &Plan) -> Result<(), TestCaseError> {
     let mut all: Vec<Position> = plan.segments.iter().flat_map(accounted).collect();
     all.sort_unstable();
-    prop_assert_eq!(
-        all,
-        (0..layout.len()).collect::<Vec<_>>(),
-        "every position exactly once"
-    );
+    prop_assert_eq!(all, (0..layout.len()).collect::<Vec<_>>(), "every position exactly once");
     let kept: Vec<Position> = plan.segments.iter().flat_map(shown).collect();
     prop_assert!(kept.is_sorted(), "kept entries stay in order");
     for &at in &kept {
-        prop_assert!(
-            layout.group(at).iter().all(|member| kept.contains(member)),
-            "groups stand or fall whole"
-        );
+        prop_assert!(layout.group(at).iter().all(|member| kept.contains(member)), "groups stand or fall whole");
     }
-    prop_assert!(
-        layout.required().iter().all(|at| kept.contains(at)),
-        "what must stay stays"
-    );
+    prop_assert!(layout.required().iter().all(|at| kept.contains(at)), "what must stay stays");
     let mut before: Vec<Position> = Vec::new();
     for segment in &plan.segments {
         before.extend(shown(segment));
         if matches!(segment, Segment::Summary(_) | Segment::Note(_)) {
-            let split = before
-                .iter()
-                .any(|&at| layout.group(at).iter().any(|member| !before.contains(member)));
+            let split = before.iter().any(|&at| layout.group(at).iter().any(|member| !before.contains(member)));
             prop_assert!(!split, "a text stands inside a kept group: {:?}", plan);
         }
         if let Segment::Summary(summary) = segment {
             let first = summary.covers[0].start;
             let passed = kept.iter().filter(|&&at| at < first);
-            prop_assert!(
-                passed.clone().all(|at| before.contains(at)),
-                "a summary stands at or after its first entry"
-            );
+            prop_assert!(passed.clone().all(|at| before.contains(at)), "a summary stands at or after its first entry");
         }
     }
     Ok(())
@@ -112,11 +97,7 @@ fn a_summary_waits_until_the_kept_group_around_it_is_complete() {
     plan.fold([3], "An aside.").unwrap();
     let segments = plan.build().segments;
     assert_eq!(segments[0], Segment::Keep(Span::new(0, 3)));
-    assert_eq!(
-        segments[1],
-        Segment::Keep(Span::new(4, 5)),
-        "the result follows its call"
-    );
+    assert_eq!(segments[1], Segment::Keep(Span::new(4, 5)), "the result follows its call");
     assert!(matches!(&segments[2], Segment::Summary(summary) if summary.covers == [Span::new(3, 4)]));
 }
 
@@ -132,10 +113,7 @@ fn steps_that_the_host_would_refuse_name_the_positions() {
     assert_eq!(plan.rewrite(2, "x", "y").unwrap_err(), PlanError::NotAToolResult(2));
     assert_eq!(plan.rewrite(9, "x", "y").unwrap_err(), PlanError::BeyondEnd(vec![9]));
     assert_eq!(plan.drop_group(9, "y").unwrap_err(), PlanError::BeyondEnd(vec![9]));
-    assert_eq!(
-        plan.note(8, NoteRole::User, "x", "y").unwrap_err(),
-        PlanError::BeyondEnd(vec![8])
-    );
+    assert_eq!(plan.note(8, NoteRole::User, "x", "y").unwrap_err(), PlanError::BeyondEnd(vec![8]));
     plan.drop_group(2, "old").unwrap();
     assert_eq!(plan.rewrite(4, "x", "y").unwrap_err(), PlanError::Taken(vec![4]));
     assert_eq!(plan.fold([1, 2, 4], "x").unwrap_err(), PlanError::Taken(vec![2, 4]));
@@ -150,25 +128,15 @@ fn a_released_group_can_be_folded() {
 
 #[test]
 fn a_pinned_result_is_not_rewritten() {
-    let view = MemoryView::new()
-        .user("go")
-        .call("1", "read", "{}")
-        .result("1", "long text")
-        .pinned();
+    let view = MemoryView::new().user("go").call("1", "read", "{}").result("1", "long text").pinned();
     let mut plan = PlanBuilder::new(&view);
-    assert_eq!(
-        plan.rewrite(2, "short", "long").unwrap_err(),
-        PlanError::Required(vec![2])
-    );
+    assert_eq!(plan.rewrite(2, "short", "long").unwrap_err(), PlanError::Required(vec![2]));
 }
 
 #[test]
 fn rewrites_notes_and_drops_stand_in_order() {
     let mut plan = PlanBuilder::new(&view());
-    plan.rewrite(4, "d", "long")
-        .unwrap()
-        .note(7, NoteRole::System, "remember", "memory")
-        .unwrap();
+    plan.rewrite(4, "d", "long").unwrap().note(7, NoteRole::System, "remember", "memory").unwrap();
     plan.drop([1], "old").unwrap().drop([3], "old").unwrap();
     assert_eq!(plan.kept_tokens(), plan.layout().tokens(plan.layout().span()) - 2 - 2);
     let kinds: Vec<&str> = plan

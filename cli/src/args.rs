@@ -1,0 +1,174 @@
+//! What the command line can say.
+
+use std::path::PathBuf;
+
+use clap::{Args as Arguments, Parser, Subcommand};
+use contextengine::format::Format;
+use contextengine::tokens::Vocabulary;
+
+/// Compact and inspect the sessions of language-model agents.
+#[derive(Debug, Parser)]
+#[command(name = "ctxe", version, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Formats, recognised from content: openai-chat (a list of messages, or a request body), pi (session JSONL, versions 1 \
+to 3), claude-code (transcript JSONL).
+
+Exit codes: 0 done, or nothing to do; 1 the strategy gave no plan that the host accepts (the session is as it was); \
+2 wrong arguments; 3 a file cannot be read or written.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compact a session: say what is kept, summarised and dropped, and write the result.
+    #[command(after_help = EXIT_CODES)]
+    Compact(CompactArgs),
+    /// Show what fills the window.
+    #[command(after_help = EXIT_CODES)]
+    Inspect(InspectArgs),
+}
+
+/// Which session, and how it is read.
+#[derive(Debug, Arguments)]
+pub(crate) struct SessionArgs {
+    /// Session to read; `-` is standard input.
+    pub(crate) file: PathBuf,
+
+    /// Format of the session, if it is not to be recognised from its content.
+    #[arg(long, value_name = "FORMAT", value_parser = parse::<Format>)]
+    pub(crate) from: Option<Format>,
+
+    /// Tokenizer to count with: o200k_base or cl100k_base.
+    #[arg(long, value_name = "NAME", default_value_t = Vocabulary::default(), value_parser = parse::<Vocabulary>)]
+    pub(crate) tokenizer: Vocabulary,
+
+    /// Print the report as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct CompactArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// Strategy: the name of a built-in one, or the path of a plugin (.wasm).
+    #[arg(long, short, value_name = "NAME|PATH", default_value = "regex-anchors")]
+    pub(crate) strategy: String,
+
+    /// Configuration of the strategy, as a JSON object.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) config: String,
+
+    /// Window of the model, in tokens (128000, 128_000, 128k).
+    #[arg(long, short, value_name = "TOKENS", default_value = "128000", value_parser = tokens)]
+    pub(crate) window: u32,
+
+    /// Tokens held back for the reply [default: 16384, at most a quarter of the window].
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) reserve: Option<u32>,
+
+    /// Tokens of the system prompt and tool schemas that are not in the session.
+    #[arg(long, value_name = "TOKENS", default_value = "0", value_parser = tokens)]
+    pub(crate) overhead: u32,
+
+    /// Tokens that the session should take afterwards [default: half of window less reserve less overhead].
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) target: Option<u32>,
+
+    /// Refuse a result that is over the target.
+    #[arg(long)]
+    pub(crate) hard: bool,
+
+    /// What to keep in focus.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) focus: Option<String>,
+
+    /// File to write the compacted session to; `-` is standard output. Without it nothing is written.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "in_place")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Replace the session by the compacted one. The old file stays beside it as FILE.before-compaction.
+    #[arg(long)]
+    pub(crate) in_place: bool,
+
+    /// Format to write, if not the one that was read.
+    #[arg(long, value_name = "FORMAT", value_parser = parse::<Format>)]
+    pub(crate) to: Option<Format>,
+
+    /// Print the text of the summary as well.
+    #[arg(long)]
+    pub(crate) show_summary: bool,
+
+    /// Compile the strategy anew instead of taking it from the cache.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+
+    /// Print everything that the strategy logs, and the text of the summary.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// Window of the model, in tokens, to show shares of.
+    #[arg(long, short, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) window: Option<u32>,
+
+    /// How many of the largest entries to list.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) largest: usize,
+}
+
+fn parse<T>(text: &str) -> Result<T, String>
+where
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    text.parse::<T>().map_err(|error| error.to_string())
+}
+
+/// A count of tokens as people write it: `128000`, `128_000`, `128,000`, `128k`, `1M`.
+fn tokens(text: &str) -> Result<u32, String> {
+    let plain: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    let (digits, factor) = match plain.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => match plain.strip_suffix(['m', 'M']) {
+            Some(digits) => (digits, 1_000_000),
+            None => (plain.as_str(), 1),
+        },
+    };
+    let count = digits.parse::<u32>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
+    count
+        .and_then(|count| count.checked_mul(factor))
+        .ok_or_else(|| format!("`{text}` is not a count of tokens; write 128000, 128_000 or 128k"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn tokens_are_read_as_people_write_them() {
+        for (text, count) in [("128000", 128_000), ("128_000", 128_000), ("128,000", 128_000), ("128k", 128_000)] {
+            assert_eq!(tokens(text), Ok(count));
+        }
+        assert_eq!(tokens("1M"), Ok(1_000_000));
+        for text in ["", "k", "-1", "+1", "1.5k", "many", "5000000000", "5000M"] {
+            assert!(tokens(text).is_err(), "{text}");
+        }
+    }
+}

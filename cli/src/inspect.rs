@@ -1,0 +1,102 @@
+//! `ctxe inspect`: what fills the window.
+
+use std::collections::BTreeMap;
+
+use contextengine::tokens::{EntryCounter, TiktokenCounter};
+use contextengine::transcript::EntryKind;
+use contextengine::view::{View, ViewOptions};
+
+use crate::args::InspectArgs;
+use crate::count::count;
+use crate::failure::Failure;
+use crate::output;
+use crate::report::{Fill, InspectReport, Largest, ToolUse, pretty_json};
+use crate::session;
+
+/// Bytes of an entry's beginning that are shown.
+const BEGINNING: u32 = 60;
+
+pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
+    let session = session::read(&args.session)?;
+    let document = &session.document;
+    let counter = EntryCounter::new(TiktokenCounter::new(args.session.tokenizer));
+    count(document, &counter);
+    let view = View::new(document.context().to_vec(), &counter, ViewOptions::default());
+    let report = InspectReport {
+        file: session.name,
+        format: document.format().name(),
+        file_bytes: session.bytes,
+        records: document.record_count(),
+        earlier: document.earlier(),
+        tokenizer: args.session.tokenizer.name(),
+        window: args.window,
+        turns: turns(&view),
+        groups: view.infos().iter().map(|info| info.group + 1).max().unwrap_or(0),
+        in_flight: in_flight(&view),
+        context: Fill::of(&view),
+        largest: largest(&view, args.largest),
+        tools: tools(&view),
+        problems: document.problems().iter().map(Into::into).collect(),
+    };
+    if args.session.json {
+        let json = pretty_json(&report).map_err(|error| Failure::File(error.into()))?;
+        return output::print(&json);
+    }
+    output::print(&report.for_people())
+}
+
+fn turns(view: &View) -> u32 {
+    u32::try_from(view.infos().iter().filter(|info| info.kind == EntryKind::User).count()).unwrap_or(u32::MAX)
+}
+
+fn in_flight(view: &View) -> u32 {
+    let waiting = view.infos().iter().filter(|info| info.marks.in_flight && info.kind == EntryKind::Assistant);
+    u32::try_from(waiting.count()).unwrap_or(u32::MAX)
+}
+
+fn largest(view: &View, most: usize) -> Vec<Largest> {
+    let mut positions: Vec<u32> = (0..view.len()).collect();
+    positions.sort_by_key(|&at| (std::cmp::Reverse(view.tokens_of(at)), at));
+    positions.truncate(most);
+    positions.into_iter().filter_map(|at| describe(view, at)).collect()
+}
+
+fn describe(view: &View, at: u32) -> Option<Largest> {
+    let entry = view.entry(at)?;
+    let info = view.infos().get(usize::try_from(at).ok()?)?;
+    Some(Largest {
+        position: at,
+        id: entry.id.to_string(),
+        kind: entry.kind.into(),
+        tool: info.tool.and_then(|tool| view.tools().get(usize::try_from(tool).ok()?)).cloned(),
+        tokens: info.tokens,
+        begins: one_line(&view.text(at, Some(BEGINNING))),
+    })
+}
+
+/// Text on one line, without anything that a terminal would obey.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn tools(view: &View) -> Vec<ToolUse> {
+    let mut tools: BTreeMap<&str, ToolUse> = BTreeMap::new();
+    let usage = |tool: &str| ToolUse { tool: tool.to_owned(), calls: 0, results: 0, failed: 0, result_tokens: 0 };
+    for (entry, info) in view.entries().iter().zip(view.infos()) {
+        for call in entry.tool_calls() {
+            tools.entry(call.name.as_str()).or_insert_with(|| usage(&call.name)).calls += 1;
+        }
+        if entry.kind == EntryKind::ToolResult {
+            let name = info.tool.and_then(|tool| view.tools().get(usize::try_from(tool).ok()?));
+            let name = name.map_or("(unknown)", String::as_str);
+            let tool = tools.entry(name).or_insert_with(|| usage(name));
+            tool.results += 1;
+            tool.failed += u32::from(info.marks.failed);
+            tool.result_tokens = tool.result_tokens.saturating_add(info.tokens);
+        }
+    }
+    let mut tools: Vec<ToolUse> = tools.into_values().collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.result_tokens));
+    tools
+}

@@ -1,0 +1,140 @@
+//! What fills a window, by kind of entry.
+
+use contextengine::transcript::EntryKind;
+use contextengine::view::View;
+use serde::Serialize;
+
+use super::{percent, thousands};
+
+/// Kinds of entries in the order in which tables show them.
+const KINDS: [EntryKind; 7] = [
+    EntryKind::System,
+    EntryKind::Summary,
+    EntryKind::BranchSummary,
+    EntryKind::User,
+    EntryKind::Note,
+    EntryKind::Assistant,
+    EntryKind::ToolResult,
+];
+
+/// A kind of entry as reports spell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct KindName(pub(crate) &'static str);
+
+impl From<EntryKind> for KindName {
+    fn from(kind: EntryKind) -> Self {
+        KindName(match kind {
+            EntryKind::System => "system",
+            EntryKind::User => "user",
+            EntryKind::Assistant => "assistant",
+            EntryKind::ToolResult => "tool result",
+            EntryKind::Summary => "summary",
+            EntryKind::BranchSummary => "branch summary",
+            EntryKind::Note => "note",
+        })
+    }
+}
+
+/// Entries and tokens of one kind.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct OfKind {
+    kind: KindName,
+    entries: u32,
+    tokens: u32,
+}
+
+/// What a context holds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Fill {
+    pub(crate) entries: u32,
+    pub(crate) tokens: u32,
+    by_kind: Vec<OfKind>,
+}
+
+impl Fill {
+    pub(crate) fn of(view: &View) -> Self {
+        let by_kind = KINDS
+            .into_iter()
+            .map(|kind| {
+                let of_kind = view.infos().iter().filter(|info| info.kind == kind);
+                let (entries, tokens) =
+                    of_kind.fold((0, 0u32), |(n, sum), info| (n + 1, sum.saturating_add(info.tokens)));
+                OfKind { kind: kind.into(), entries, tokens }
+            })
+            .filter(|of_kind| of_kind.entries > 0)
+            .collect();
+        Self { entries: view.len(), tokens: view.tokens(), by_kind }
+    }
+
+    fn of_kind(&self, kind: KindName) -> (u32, u32) {
+        self.by_kind.iter().find(|of_kind| of_kind.kind == kind).map_or((0, 0), |found| (found.entries, found.tokens))
+    }
+
+    /// Rows of kind, entries, tokens, share and a bar.
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
+        let mut rows: Vec<Vec<String>> = self
+            .by_kind
+            .iter()
+            .map(|of_kind| {
+                vec![
+                    of_kind.kind.0.to_owned(),
+                    thousands(of_kind.entries),
+                    thousands(of_kind.tokens),
+                    percent(of_kind.tokens, self.tokens),
+                    bar(of_kind.tokens, self.tokens),
+                ]
+            })
+            .collect();
+        rows.push(vec!["total".to_owned(), thousands(self.entries), thousands(self.tokens)]);
+        rows
+    }
+
+    /// Rows of kind, entries and tokens before, entries and tokens after, and bars of both on one scale.
+    pub(crate) fn rows_to(&self, after: &Fill) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for kind in KINDS.into_iter().map(KindName::from) {
+            let ((entries_before, before), (entries_after, now)) = (self.of_kind(kind), after.of_kind(kind));
+            if entries_before == 0 && entries_after == 0 {
+                continue;
+            }
+            rows.push(vec![
+                kind.0.to_owned(),
+                thousands(entries_before),
+                thousands(before),
+                thousands(entries_after),
+                thousands(now),
+                bars(before, now, self.tokens),
+            ]);
+        }
+        rows.push(vec![
+            "total".to_owned(),
+            thousands(self.entries),
+            thousands(self.tokens),
+            thousands(after.entries),
+            thousands(after.tokens),
+        ]);
+        rows
+    }
+}
+
+/// Cells of a bar of 100 %.
+const BAR: u32 = 30;
+
+fn cells(part: u32, whole: u32) -> usize {
+    if part == 0 || whole == 0 {
+        return 0;
+    }
+    let cells = (u64::from(part) * u64::from(BAR)).div_ceil(u64::from(whole)).min(u64::from(BAR));
+    usize::try_from(cells).unwrap_or_default()
+}
+
+fn bar(part: u32, whole: u32) -> String {
+    "█".repeat(cells(part, whole))
+}
+
+/// What is left is full, what went is light.
+fn bars(before: u32, after: u32, whole: u32) -> String {
+    let (before, after) = (cells(before, whole), cells(after, whole));
+    format!("{}{}", "█".repeat(after), "░".repeat(before.saturating_sub(after)))
+}

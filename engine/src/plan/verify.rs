@@ -1,0 +1,124 @@
+//! The gate: no plan is applied that has not passed it.
+
+use super::apply::{self, Applied};
+use super::defect::{Defect, DefectKind, Defects, PlanRefused};
+use super::fate::{self, Fate};
+use super::proposal::Plan;
+use super::structure;
+use crate::hooks::Urgency;
+use crate::tokens::EntryCounter;
+use crate::view::View;
+
+/// Under which rules a plan is verified.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Rules {
+    /// Tokens that the entries should take afterwards.
+    pub target: u32,
+    /// [`Urgency::Hard`] makes the target a condition.
+    pub urgency: Urgency,
+    /// Least share of the tokens that has to go, from 0 to 1.
+    pub least_saving: f32,
+}
+
+impl Rules {
+    /// Least share of the tokens that has to go: 10 %. What saves less costs more in lost prompt cache than it
+    /// gains, and invites a loop of compactions.
+    pub const LEAST_SAVING: f32 = 0.1;
+
+    /// The default rules for a target, not urgent.
+    pub fn new(target: u32) -> Self {
+        Self { target, urgency: Urgency::Soft, least_saving: Self::LEAST_SAVING }
+    }
+
+    /// Makes the target a condition, or not.
+    pub fn with_urgency(mut self, urgency: Urgency) -> Self {
+        self.urgency = urgency;
+        self
+    }
+
+    /// Another least saving, from 0 (anything smaller will do) to 1.
+    pub fn with_least_saving(mut self, share: f32) -> Self {
+        self.least_saving = share;
+        self
+    }
+}
+
+/// A plan that keeps every rule, together with its result. Only [`verify`] makes one.
+#[derive(Debug, Clone)]
+pub struct VerifiedPlan {
+    plan: Plan,
+    fates: Vec<Fate>,
+    applied: Applied,
+}
+
+impl VerifiedPlan {
+    /// The plan as it was proposed.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What becomes of each position of the view.
+    pub fn fates(&self) -> &[Fate] {
+        &self.fates
+    }
+
+    /// Tokens of the entries afterwards, by the host's count.
+    pub fn tokens_after(&self) -> u32 {
+        self.applied.view().tokens()
+    }
+
+    /// What the plan makes of the view.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// The context that the plan makes. It was made to verify the plan, so this costs nothing.
+    pub fn apply(self) -> Applied {
+        self.applied
+    }
+}
+
+/// Checks a plan against the view that it was made for. `author` is the id of the plugin that proposes it, recorded
+/// with the summaries.
+///
+/// Structure comes first: where the accounting is wrong nothing else can be judged, so that is reported alone.
+///
+/// # Errors
+///
+/// Every defect that was found, with its position.
+pub fn verify(
+    plan: Plan,
+    author: &str,
+    view: &View,
+    rules: &Rules,
+    counter: &EntryCounter,
+) -> Result<VerifiedPlan, PlanRefused> {
+    let mut defects = Defects::default();
+    let fates = fate::fates(&plan, view.len(), &mut defects);
+    defects.check()?;
+    let fates: Vec<Fate> = fates.into_iter().flatten().collect();
+    structure::check(&plan, &fates, view, rules, counter, &mut defects);
+    defects.check()?;
+    let applied = apply::apply(&plan, author, &fates, view, counter);
+    structure::check_request(view, applied.view(), &mut defects);
+    check_size(view, applied.view(), rules, &mut defects);
+    defects.check()?;
+    Ok(VerifiedPlan { plan, fates, applied })
+}
+
+fn check_size(before: &View, after: &View, rules: &Rules, defects: &mut Defects) {
+    let (before, after) = (before.tokens(), after.tokens());
+    if after >= before {
+        let explanation = format!("{before} tokens would become {after}; a compaction has to shrink the context");
+        defects.push(Defect::of_whole(DefectKind::NotSmaller, explanation));
+    } else if f64::from(before - after) < f64::from(rules.least_saving) * f64::from(before) {
+        let least = f64::from(rules.least_saving) * 100.0;
+        let explanation = format!("{before} tokens would become {after}; at least {least:.0} % has to go");
+        defects.push(Defect::of_whole(DefectKind::NoProgress, explanation));
+    }
+    if rules.urgency == Urgency::Hard && after > rules.target {
+        let explanation = format!("{after} tokens would be left and at most {} fit", rules.target);
+        defects.push(Defect::of_whole(DefectKind::OverTarget, explanation));
+    }
+}
