@@ -15,10 +15,7 @@ impl Gather<'_> {
         summary.rounds = summary.rounds.saturating_add(1);
         let rules = std::mem::take(&mut self.rules);
         summary.constraints = rules.in_force.into_iter().map(|rule| rule.text).collect();
-        let struck = |(old, by): (String, String)| Replaced {
-            old: clean_struck(&old),
-            by,
-        };
+        let struck = |(old, by): (String, String)| Replaced { old: clean_struck(&old), by };
         summary.replaced = rules.replaced.into_iter().map(struck).collect();
         summary.open = self.open();
         each_once(&mut summary, &self.tools.words);
@@ -27,11 +24,7 @@ impl Gather<'_> {
         self.deeds.into_summary(&self.index, &mut summary);
         summary.anchors = self.tools.finder.lists(&self.index);
         leave_out_known(&mut summary, &read_files, &modified_files);
-        Gathered {
-            summary,
-            read_files,
-            modified_files,
-        }
+        Gathered { summary, read_files, modified_files }
     }
 
     fn take_wishes(&mut self, memory: &[String], demanded: &[String]) {
@@ -52,13 +45,8 @@ impl Gather<'_> {
     fn open(&mut self) -> Vec<Open> {
         let of = |kind| move |text| Open { kind, text };
         let tasks = self.tasks.take().unwrap_or_else(|| std::mem::take(&mut self.todos));
-        let tasks = tasks
-            .iter()
-            .map(|task| cut(&clean_line(task), MAX_LINE))
-            .filter(|task| !task.is_empty());
-        let requests = std::mem::take(&mut self.unanswered)
-            .into_iter()
-            .map(of(OpenKind::Request));
+        let tasks = tasks.iter().map(|task| cut(&clean_line(task), MAX_LINE)).filter(|task| !task.is_empty());
+        let requests = std::mem::take(&mut self.unanswered).into_iter().map(of(OpenKind::Request));
         let question = self.question.take().into_iter().map(of(OpenKind::Question));
         requests.chain(question).chain(tasks.map(of(OpenKind::Todo))).collect()
     }
@@ -107,11 +95,7 @@ fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
 fn keep_firm(decisions: &mut Vec<String>, words: &Words) {
     const WEAK_SHOWN: usize = 10;
     let weak = |text: &String| words.decision(text) < 2;
-    let mut skip = decisions
-        .iter()
-        .filter(|text| weak(text))
-        .count()
-        .saturating_sub(WEAK_SHOWN);
+    let mut skip = decisions.iter().filter(|text| weak(text)).count().saturating_sub(WEAK_SHOWN);
     decisions.retain(|text| {
         let old = skip > 0 && weak(text);
         skip -= usize::from(old);

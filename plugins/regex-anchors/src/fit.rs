@@ -72,9 +72,7 @@ pub(crate) struct Fitter {
 
 impl std::fmt::Debug for Fitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fitter")
-            .field("budgets", &self.budgets)
-            .finish_non_exhaustive()
+        f.debug_struct("Fitter").field("budgets", &self.budgets).finish_non_exhaustive()
     }
 }
 
@@ -83,10 +81,7 @@ impl Fitter {
     pub(crate) fn new(full: Summary, budgets: &Budgets, focus: &[String], words: &Words, host: &Host) -> Self {
         let mut texts: Vec<String> = Vec::new();
         let mut ranks: Vec<Vec<(u8, u64)>> = Vec::new();
-        let budgets: Vec<u32> = PARTS
-            .iter()
-            .map(|part| budget(*part, budgets, !focus.is_empty()))
-            .collect();
+        let budgets: Vec<u32> = PARTS.iter().map(|part| budget(*part, budgets, !focus.is_empty())).collect();
         for part in PARTS {
             let items = part_items(&full, part, words);
             let order = order_of(part, &full, items.len());
@@ -101,10 +96,7 @@ impl Fitter {
         let parts = ranks
             .into_iter()
             .map(|ranks| {
-                let item = |rank| Item {
-                    rank,
-                    tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM),
-                };
+                let item = |rank| Item { rank, tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM) };
                 ranks.into_iter().map(item).collect()
             })
             .collect();
@@ -176,10 +168,7 @@ impl Fitter {
         for (at, message) in self.full.messages.iter().enumerate() {
             if chosen.get(at) == Some(&true) {
                 into.messages.push(message.clone());
-            } else if let Some(short) = (straddler == Some(at))
-                .then(|| shortened(message, left, host))
-                .flatten()
-            {
+            } else if let Some(short) = (straddler == Some(at)).then(|| shortened(message, left, host)).flatten() {
                 into.messages.push(short);
             }
         }
@@ -190,11 +179,7 @@ impl Fitter {
 fn budget(part: Part, budgets: &Budgets, focused: bool) -> u32 {
     // With a focus, what serves it gets more room, at the cost of what gives way first.
     let more = |budget: u32| {
-        if focused {
-            budget.saturating_add(budget / 2)
-        } else {
-            budget
-        }
+        if focused { budget.saturating_add(budget / 2) } else { budget }
     };
     match part {
         Part::Anchors | Part::Demanded => budgets.anchors,
@@ -224,29 +209,13 @@ fn part_items(full: &Summary, part: Part, words: &Words) -> Vec<(String, u8)> {
         Part::Constraints => plain(&full.constraints),
         Part::Replaced => full.replaced.iter().map(|it| (it.item(), 0)).collect(),
         Part::Messages => plain(&full.messages),
-        Part::Open => full
-            .open
-            .iter()
-            .map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo)))
-            .collect(),
+        Part::Open => full.open.iter().map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo))).collect(),
         Part::State => plain(&full.state),
-        Part::Decisions => full
-            .decisions
-            .iter()
-            .map(|text| (text.clone(), words.decision(text)))
-            .collect(),
+        Part::Decisions => full.decisions.iter().map(|text| (text.clone(), words.decision(text))).collect(),
         Part::Modified => full.modified.iter().map(|file| (file.item(), 0)).collect(),
         Part::Read => full.read.iter().map(|file| (file.item(), 0)).collect(),
-        Part::Commands => full
-            .commands
-            .iter()
-            .map(|it| (it.item(), u8::from(it.status == Status::Failed)))
-            .collect(),
-        Part::Errors => full
-            .errors
-            .iter()
-            .map(|error| (error.item(), u8::from(!error.resolved)))
-            .collect(),
+        Part::Commands => full.commands.iter().map(|it| (it.item(), u8::from(it.status == Status::Failed))).collect(),
+        Part::Errors => full.errors.iter().map(|error| (error.item(), u8::from(!error.resolved))).collect(),
         Part::Notes => plain(&full.notes),
         Part::Earlier => plain(&full.earlier),
         Part::Anchors | Part::Demanded => {
@@ -269,11 +238,7 @@ fn order_of(part: Part, full: &Summary, len: usize) -> Vec<u64> {
 /// The lists of names of a part: those that the host asked for, or the others.
 fn names_of(full: &Summary, part: Part) -> Vec<NameList> {
     let demanded = part == Part::Demanded;
-    full.anchors
-        .iter()
-        .filter(|list| (list.kind == ALSO) == demanded)
-        .cloned()
-        .collect()
+    full.anchors.iter().filter(|list| (list.kind == ALSO) == demanded).cloned().collect()
 }
 
 /// The names of every kind share one budget: the first of each kind, then the second of each, and so on.
@@ -303,27 +268,15 @@ fn choose(items: &[Item], budget: u32) -> (Vec<bool>, u32) {
 }
 
 fn pick<T: Clone>(items: &[T], chosen: &[bool]) -> Vec<T> {
-    items
-        .iter()
-        .zip(chosen)
-        .filter(|(_, chosen)| **chosen)
-        .map(|(item, _)| item.clone())
-        .collect()
+    items.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(item, _)| item.clone()).collect()
 }
 
 fn pick_names(lists: &[NameList], chosen: &[bool]) -> Vec<NameList> {
     let mut chosen = chosen.iter();
     let picked = lists.iter().map(|list| {
-        let names: Vec<Counted> = list
-            .names
-            .iter()
-            .filter(|_| chosen.next().copied().unwrap_or(false))
-            .cloned()
-            .collect();
-        NameList {
-            kind: list.kind.clone(),
-            names,
-        }
+        let names: Vec<Counted> =
+            list.names.iter().filter(|_| chosen.next().copied().unwrap_or(false)).cloned().collect();
+        NameList { kind: list.kind.clone(), names }
     });
     picked.filter(|list| !list.names.is_empty()).collect()
 }
@@ -384,12 +337,7 @@ mod tests {
 
     #[test]
     fn parts_give_way_in_order_and_never_exceed_the_whole() {
-        let full = [
-            (Part::Anchors, 2000),
-            (Part::Open, 400),
-            (Part::Messages, 4000),
-            (Part::Constraints, 1000),
-        ];
+        let full = [(Part::Anchors, 2000), (Part::Open, 400), (Part::Messages, 4000), (Part::Constraints, 1000)];
         for (whole, left) in [
             (9000, [2000, 400, 4000, 1000]),
             (7000, [1600, 400, 4000, 1000]),

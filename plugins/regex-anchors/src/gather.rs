@@ -100,10 +100,7 @@ impl<'a> Gather<'a> {
         while at < infos.len() {
             let page = self.page(infos, folded, at);
             let texts = if page.iter().any(|&folded| folded) {
-                Some(self.view.texts(
-                    Span::new(at as u32, (at + page.len()) as u32),
-                    Some(self.config.scan_head_bytes),
-                ))
+                Some(self.view.texts(Span::new(at as u32, (at + page.len()) as u32), Some(self.config.scan_head_bytes)))
             } else {
                 None
             };
@@ -146,13 +143,7 @@ impl<'a> Gather<'a> {
             EntryKind::Assistant => self.assistant(text),
             EntryKind::ToolResult => self.result(at, info, text, names),
             EntryKind::Summary | EntryKind::BranchSummary => self.earlier(at),
-            EntryKind::Note | EntryKind::System => self.scan(
-                text,
-                Origin {
-                    prose: true,
-                    git: false,
-                },
-            ),
+            EntryKind::Note | EntryKind::System => self.scan(text, Origin { prose: true, git: false }),
         }
         self.summary.entries += u64::from(!matches!(info.kind, EntryKind::Summary));
     }
@@ -174,9 +165,7 @@ impl<'a> Gather<'a> {
     /// Names in a text. It is masked first, so that no part of a secret is taken for a name.
     fn scan(&mut self, text: &str, origin: Origin) {
         let text = &*self.tools.secrets.mask(text);
-        self.tools
-            .finder
-            .scan(text, origin, &self.tools.secrets, &mut self.index);
+        self.tools.finder.scan(text, origin, &self.tools.secrets, &mut self.index);
     }
 
     /// The part of a long text behind its head that is read as well.
@@ -192,21 +181,9 @@ impl<'a> Gather<'a> {
         let tail = self.tail(at, info);
         let said = without_synthetic(text);
         self.question = None;
-        self.scan(
-            &said,
-            Origin {
-                prose: true,
-                git: false,
-            },
-        );
+        self.scan(&said, Origin { prose: true, git: false });
         if let Some(tail) = &tail {
-            self.scan(
-                tail,
-                Origin {
-                    prose: true,
-                    git: false,
-                },
-            );
+            self.scan(tail, Origin { prose: true, git: false });
         }
         if words::is_trivial(&said) {
             self.summary.messages_left_out += u64::from(!said.trim().is_empty() || info.bytes > 0);
@@ -214,11 +191,7 @@ impl<'a> Gather<'a> {
         }
         let masked = self.tools.secrets.mask(&said).into_owned();
         self.hear(&masked, true);
-        let total = if tail.is_some() {
-            info.bytes as usize
-        } else {
-            masked.len()
-        };
+        let total = if tail.is_some() { info.bytes as usize } else { masked.len() };
         let limit = self.config.max_message_tokens as usize * 4;
         let tail = tail.map(|tail| self.tools.secrets.mask(&tail).into_owned());
         let message = clean_block(&head_and_tail(&masked, tail.as_deref(), total, limit));
@@ -255,13 +228,7 @@ impl<'a> Gather<'a> {
             return;
         }
         self.answered();
-        self.scan(
-            text,
-            Origin {
-                prose: true,
-                git: false,
-            },
-        );
+        self.scan(text, Origin { prose: true, git: false });
         let masked = self.tools.secrets.mask(text).into_owned();
         self.question = None;
         let mut todos = Vec::new();
@@ -308,13 +275,7 @@ impl<'a> Gather<'a> {
                     let mut deed = deed(&call.name, &call.arguments);
                     let words = std::mem::take(&mut deed.words);
                     let limit = (self.config.scan_head_bytes as usize).min(words.len());
-                    self.scan(
-                        floor(&words, limit),
-                        Origin {
-                            prose: false,
-                            git: deed.git,
-                        },
-                    );
+                    self.scan(floor(&words, limit), Origin { prose: false, git: deed.git });
                     self.mask_deed(&mut deed);
                     if let Some(tasks) = deed.tasks.take() {
                         self.tasks = Some(tasks);
@@ -333,10 +294,7 @@ impl<'a> Gather<'a> {
     }
 
     fn result(&mut self, at: Position, info: &EntryInfo, text: &str, names: &[String]) {
-        let name = info
-            .tool
-            .and_then(|tool| names.get(tool as usize))
-            .map_or("", String::as_str);
+        let name = info.tool.and_then(|tool| names.get(tool as usize)).map_or("", String::as_str);
         let deed = self.call_of(at, name);
         let git = deed.as_ref().is_some_and(|deed| deed.git);
         let origin = Origin { prose: false, git };
@@ -348,8 +306,7 @@ impl<'a> Gather<'a> {
         let Some(deed) = deed else { return };
         let failed = info.marks.contains(Marks::FAILED);
         let report = tail.as_deref().unwrap_or(text);
-        self.deeds
-            .done(name, &deed, failed, report, &self.tools.words, &self.tools.secrets);
+        self.deeds.done(name, &deed, failed, report, &self.tools.words, &self.tools.secrets);
     }
 
     /// The call that a result answers. Ids are asked for only where the tool's name leaves a choice.
@@ -384,13 +341,7 @@ impl<'a> Gather<'a> {
     }
 
     fn foreign(&mut self, text: &str) {
-        self.scan(
-            text,
-            Origin {
-                prose: true,
-                git: false,
-            },
-        );
+        self.scan(text, Origin { prose: true, git: false });
         let masked = self.tools.secrets.mask(text).into_owned();
         let limit = self.config.budgets.earlier as usize * 4;
         let words = clean_block(&head_and_tail(&masked, None, masked.len(), limit));
@@ -431,9 +382,7 @@ impl<'a> Gather<'a> {
         for rule in old.constraints {
             self.rules.hear(Statement::new(&rule), true);
         }
-        self.rules
-            .replaced
-            .extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
+        self.rules.replaced.extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
         self.index.take_over(&old.anchors);
         self.deeds.take_over(old.modified, old.read, old.commands, old.errors);
     }

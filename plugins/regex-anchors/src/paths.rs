@@ -93,9 +93,8 @@ const ROOTS: &[&str] = &[
 ];
 
 /// First parts of branch names, beside those that are also folders.
-const BRANCH_PREFIXES: &[&str] = &[
-    "bugfix", "chore", "feat", "feature", "fix", "hotfix", "perf", "refactor", "release", "salvage", "spike", "wip",
-];
+const BRANCH_PREFIXES: &[&str] =
+    &["bugfix", "chore", "feat", "feature", "fix", "hotfix", "perf", "refactor", "release", "salvage", "spike", "wip"];
 
 /// First parts of media types, which look like paths.
 const MEDIA: &[&str] = &["application", "text", "image", "audio", "video", "multipart", "font"];
@@ -143,19 +142,13 @@ pub(crate) fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -
             || before.line().starts_with("--- ")
             || before.line().starts_with("+++ "))
     {
-        name = name
-            .strip_prefix("a/")
-            .or_else(|| name.strip_prefix("b/"))
-            .unwrap_or(name);
+        name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
     }
     if name.contains('\\') {
         return windows_path(name).then_some((Kind::Files, name));
     }
     // A closing tag, a regular expression, a piece of a glob or of a template.
-    if matches!(
-        before.last(),
-        Some(b'<' | b'}' | b'*' | b':' | b'$' | b'^' | b'%' | b')' | b']')
-    ) || name.contains('$')
+    if matches!(before.last(), Some(b'<' | b'}' | b'*' | b':' | b'$' | b'^' | b'%' | b')' | b']')) || name.contains('$')
     {
         return None;
     }
@@ -198,10 +191,7 @@ pub(crate) fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -
 pub(crate) fn is_piece_of_wide_path(candidate: &str, before: Before<'_>, after: &str) -> bool {
     let wide = |b: Option<u8>| b.is_some_and(|b| !b.is_ascii());
     let begins = candidate.starts_with(['/', '.', '-', '_']) && wide(before.last());
-    let letter = after
-        .chars()
-        .next()
-        .is_some_and(|c| !c.is_ascii() && c.is_alphanumeric());
+    let letter = after.chars().next().is_some_and(|c| !c.is_ascii() && c.is_alphanumeric());
     begins || (letter && !has_extension(candidate))
 }
 

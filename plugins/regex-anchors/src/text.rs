@@ -45,11 +45,7 @@ pub(crate) fn head_and_tail(head: &str, tail: Option<&str>, total: usize, limit:
     }
     let last = &end[start..];
     let missing = total.saturating_sub(first.len() + last.len());
-    format!(
-        "{}\n[… {missing} bytes of this are left out here …]\n{}",
-        first.trim_end(),
-        last.trim_start()
-    )
+    format!("{}\n[… {missing} bytes of this are left out here …]\n{}", first.trim_end(), last.trim_start())
 }
 
 /// A user entry without what agent programs put into it: reminders, environment, echoes of local commands.
@@ -100,24 +96,14 @@ mod tests {
         let text = "fix it<system-reminder>never say this</system-reminder>\n<command-name>/x</command-name>now";
         assert_eq!(without_synthetic(text), "fix it\nnow");
         assert_eq!(without_synthetic("[Request interrupted by user for tool use]"), "");
-        assert_eq!(
-            without_synthetic("a <system-reminder> left open"),
-            "a <system-reminder> left open"
-        );
+        assert_eq!(without_synthetic("a <system-reminder> left open"), "a <system-reminder> left open");
     }
 
     #[test]
     fn a_long_text_keeps_its_ends_and_says_what_is_missing() {
         let text = format!("{}{}", "ä".repeat(100), "z".repeat(100));
         let short = head_and_tail(&text, None, text.len(), 60);
-        assert_eq!(
-            short,
-            format!(
-                "{}\n[… 240 bytes of this are left out here …]\n{}",
-                "ä".repeat(20),
-                "z".repeat(20)
-            )
-        );
+        assert_eq!(short, format!("{}\n[… 240 bytes of this are left out here …]\n{}", "ä".repeat(20), "z".repeat(20)));
         assert_eq!(head_and_tail("short", None, 5, 60), "short");
     }
 }

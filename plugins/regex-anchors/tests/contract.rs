@@ -20,10 +20,7 @@ fn the_schema_names_every_key_with_its_default() {
         }
     }
     let budgets = schema["properties"]["budgets"]["properties"].as_object().unwrap();
-    let budgets = budgets
-        .iter()
-        .map(|(key, property)| (key.clone(), property["default"].clone()))
-        .collect();
+    let budgets = budgets.iter().map(|(key, property)| (key.clone(), property["default"].clone())).collect();
     defaults.insert("budgets".to_owned(), serde_json::Value::Object(budgets));
     let text = serde_json::Value::Object(defaults).to_string();
     assert_eq!(Config::from_json(&text).unwrap(), Config::default(), "{text}");
@@ -36,19 +33,10 @@ fn a_wrong_configuration_is_refused_with_the_key() {
         (r#"{"budgets": {"anchor": 1}}"#, "unknown field `anchor`"),
         (r#"{"soft_at": 90}"#, "soft_at: 90 is not a share"),
         (r#"{"max_summary_tokens": 10}"#, "max_summary_tokens: 10 is too small"),
-        (
-            r#"{"anchors": [{"name": "Jobs", "pattern": "x"}]}"#,
-            "anchors[0].name: \"Jobs\" must be lower-case",
-        ),
+        (r#"{"anchors": [{"name": "Jobs", "pattern": "x"}]}"#, "anchors[0].name: \"Jobs\" must be lower-case"),
         (r#"{"anchors": [{"name": "files", "pattern": "x"}]}"#, "built-in kind"),
-        (
-            r#"{"anchors": [{"name": "jobs", "pattern": "("}]}"#,
-            "anchors[0].pattern: ",
-        ),
-        (
-            r#"{"anchors": [{"name": "jobs", "pattern": "((a{1000}){1000}){1000}"}]}"#,
-            "anchors[0].pattern: ",
-        ),
+        (r#"{"anchors": [{"name": "jobs", "pattern": "("}]}"#, "anchors[0].pattern: "),
+        (r#"{"anchors": [{"name": "jobs", "pattern": "((a{1000}){1000}){1000}"}]}"#, "anchors[0].pattern: "),
     ] {
         let error = RegexAnchors::configure(config).unwrap_err();
         assert!(error.contains(words), "{config}: {error}");
@@ -70,32 +58,16 @@ fn it_waits_then_advises_then_insists() {
     assert_eq!(decide(901, None).verdict, Verdict::Compress(Urgency::Soft));
     assert_eq!(decide(1_000, None).verdict, Verdict::Compress(Urgency::Soft));
     assert_eq!(decide(1_001, None).verdict, Verdict::Compress(Urgency::Hard));
-    assert_eq!(
-        decide(10, Some(1_501)).verdict,
-        Verdict::Compress(Urgency::Hard),
-        "the measured count is larger"
-    );
-    assert_eq!(
-        decide(10, Some(1_400)).verdict,
-        Verdict::Wait,
-        "the overhead is not the entries'"
-    );
+    assert_eq!(decide(10, Some(1_501)).verdict, Verdict::Compress(Urgency::Hard), "the measured count is larger");
+    assert_eq!(decide(10, Some(1_400)).verdict, Verdict::Wait, "the overhead is not the entries'");
     assert!(decide(901, None).reason.contains("901 of 1000"));
 }
 
 #[test]
 fn a_short_session_is_left_as_it_is() {
-    let view = MemoryView::new()
-        .user("hello there")
-        .assistant("hi")
-        .user("what is this?")
-        .assistant("a test");
-    let outcome = plugin("{}")
-        .compress(&view, &TestHost::new(), &request(100_000))
-        .unwrap();
-    let Outcome::Unchanged(reason) = outcome else {
-        panic!("{outcome:?}")
-    };
+    let view = MemoryView::new().user("hello there").assistant("hi").user("what is this?").assistant("a test");
+    let outcome = plugin("{}").compress(&view, &TestHost::new(), &request(100_000)).unwrap();
+    let Outcome::Unchanged(reason) = outcome else { panic!("{outcome:?}") };
     assert!(reason.contains("20000"), "{reason}");
 }
 
@@ -110,14 +82,8 @@ fn the_operators_patterns_and_words_are_used() {
         .user("and?")
         .assistant("ok");
     let text = summary(&plan(&plugin, &view, &request(20_000))).text;
-    assert!(
-        section(&text, "Exact names").contains("- jobs: job-14 ×3, job-12\n"),
-        "{text}"
-    );
-    assert!(
-        section(&text, "Constraints").contains("House rule: four eyes."),
-        "{text}"
-    );
+    assert!(section(&text, "Exact names").contains("- jobs: job-14 ×3, job-12\n"), "{text}");
+    assert!(section(&text, "Constraints").contains("House rule: four eyes."), "{text}");
 }
 
 #[test]

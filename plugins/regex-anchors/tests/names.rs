@@ -30,32 +30,20 @@ fn names_in_output(command: &str, output: &str) -> String {
 #[test]
 fn names_are_found_with_their_exact_spelling() {
     for (text, listed) in [
-        (
-            "see src/Import/csv_reader.rs:88:17 please",
-            "- files: src/Import/csv_reader.rs",
-        ),
+        ("see src/Import/csv_reader.rs:88:17 please", "- files: src/Import/csv_reader.rs"),
         ("the file Cargo.toml is wrong", "- files: Cargo.toml"),
         ("look at ~/.pi/agent/themes and /etc/hosts.d/x", "~/.pi/agent/themes"),
         (r"open C:\Users\me\notes.txt now", r"C:\Users\me\notes.txt"),
         ("请看src/main.rs文件", "src/main.rs"),
-        (
-            "read https://docs.test/a/b?x=1#frag.",
-            "- urls: https://docs.test/a/b?x=1#frag",
-        ),
+        ("read https://docs.test/a/b?x=1#frag.", "- urls: https://docs.test/a/b?x=1#frag"),
         ("commit 3f9c2ab broke it", "- commits: 3f9c2ab"),
-        (
-            "it is 0123456789abcdef0123456789abcdef01234567",
-            "0123456789abcdef0123456789abcdef01234567",
-        ),
+        ("it is 0123456789abcdef0123456789abcdef01234567", "0123456789abcdef0123456789abcdef01234567"),
         ("fixes #1234 and owner/repo#77", "owner/repo#77"),
         ("ticket ABC-123 and CVE-2024-12345", "ABC-123"),
         ("on feature/new-parser please", "- branches: feature/new-parser"),
         ("use @scope/pkg-name@1.2.3 here", "- packages: @scope/pkg-name@1.2.3"),
         ("request id: a1b2c3d4e5", "- ids: a1b2c3d4e5"),
-        (
-            "id 6f1e8b52-4c7e-4f0e-9d5a-0123456789ab failed",
-            "6f1e8b52-4c7e-4f0e-9d5a-0123456789ab",
-        ),
+        ("id 6f1e8b52-4c7e-4f0e-9d5a-0123456789ab failed", "6f1e8b52-4c7e-4f0e-9d5a-0123456789ab"),
         ("db at db.internal.test:5432", "- hosts: db.internal.test:5432"),
         ("on port 8081 it hangs", "port 8081"),
         ("set $DATABASE_URL first", "- env: DATABASE_URL"),
@@ -96,10 +84,7 @@ fn output_of_tools_needs_more_evidence_than_words() {
     assert_eq!(names_in_output("make all", code).trim(), "");
     let log = "3f9c2ab Fix the parser (#482)\ndiff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs";
     let names = names_in_output("git log -p", log);
-    assert!(
-        names.contains("commits: 3f9c2ab") && names.contains("issues: #482"),
-        "{names}"
-    );
+    assert!(names.contains("commits: 3f9c2ab") && names.contains("issues: #482"), "{names}");
     assert!(names.contains("src/a.rs") && !names.contains("a/src/a.rs"), "{names}");
 }
 
