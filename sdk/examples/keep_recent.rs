@@ -8,7 +8,7 @@ use contextengine_sdk::{
 };
 use serde::Deserialize;
 
-/// Older entries go, the recent ones stay.
+/// Older entries make room, the recent ones stay.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct KeepRecent {
@@ -26,7 +26,7 @@ impl Plugin for KeepRecent {
     const ID: &'static str = "keep-recent";
 
     fn describe() -> Description {
-        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries go, the recent ones stay.").config_schema(
+        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries make room, the recent ones stay.").config_schema(
             r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
         )
     }
@@ -53,7 +53,8 @@ impl Compressor for KeepRecent {
         if old.is_empty() {
             return Ok(Outcome::Unchanged("everything is recent".to_owned()));
         }
-        plan.drop(old, "older than the recent entries")?;
+        let text = format!("[{} older entries were taken out of this conversation.]", old.len());
+        plan.fold(old, text)?;
         Ok(Outcome::Compressed(plan.build()))
     }
 }
