@@ -21,10 +21,20 @@ use contextengine::{CompactError, CompactOptions, Compacted, Engine, Window};
 enum Message {
     System(String),
     User(String),
-    Assistant { text: String, calls: Vec<Call> },
-    Tool { call_id: String, text: String, failed: bool },
+    Assistant {
+        text: String,
+        calls: Vec<Call>,
+    },
+    Tool {
+        call_id: String,
+        text: String,
+        failed: bool,
+    },
     /// Of a compaction. Sent as the user's, but kept apart: a strategy carries its own summary on.
-    Summary { text: String, compaction: Option<Box<Compaction>> },
+    Summary {
+        text: String,
+        compaction: Option<Box<Compaction>>,
+    },
     /// Text that a strategy added.
     Note(String),
 }
@@ -181,11 +191,7 @@ fn session() -> Vec<Message> {
         messages.push(Message::User(format!("Please check {path}. Never touch the public API.")));
         messages.push(Message::Assistant {
             text: format!("I read {path}."),
-            calls: vec![Call {
-                id: id.clone(),
-                tool: "read".to_owned(),
-                arguments: format!(r#"{{"path":"{path}"}}"#),
-            }],
+            calls: vec![Call { id: id.clone(), tool: "read".to_owned(), arguments: format!(r#"{{"path":"{path}"}}"#) }],
         });
         let text = (0..100).map(|line| format!("let value_{line} = stage({turn}, {line});\n")).collect();
         messages.push(Message::Tool { call_id: id, text, failed: false });

@@ -26,9 +26,10 @@ impl Plugin for KeepRecent {
     const ID: &'static str = "keep-recent";
 
     fn describe() -> Description {
-        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries make room, the recent ones stay.").config_schema(
-            r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
-        )
+        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries make room, the recent ones stay.")
+            .config_schema(
+                r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
+            )
     }
 
     fn configure(json: &str) -> Result<Self, String> {

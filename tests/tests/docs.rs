@@ -7,11 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contextengine::hooks::Urgency;
+use contextengine::format::Document;
+use contextengine::hooks::{Trigger, Urgency};
 use contextengine::plan::{Dropped, Note, Plan, Rewrite, Rules, Segment, Span, Summary, verify};
+use contextengine::plugin::LoadOptions;
 use contextengine::tokens::{EntryCounter, TiktokenCounter, Vocabulary};
-use contextengine::transcript::{Block, Entry, EntryKind, Role, ToolCall, ToolResult};
+use contextengine::transcript::{Block, Entry, EntryKind, Role, Timestamp, ToolCall, ToolResult};
 use contextengine::view::{View, ViewOptions};
+use contextengine::{CompactOptions, Compacted, Engine, Window};
+use contextengine_tests::component;
 use wit_parser::{Docs, Resolve, TypeDefKind};
 
 fn root() -> PathBuf {
@@ -117,7 +121,10 @@ fn the_guide_shows_the_example_as_it_is() {
     let example = read("sdk/examples/keep_recent.rs");
     let code = example.split_once("\n\n").unwrap().1;
     let blocks = parts(&read("docs/plugin-authors.md")).1;
-    assert!(blocks.iter().any(|(_, text)| text == code), "copy sdk/examples/keep_recent.rs into docs/plugin-authors.md");
+    assert!(
+        blocks.iter().any(|(_, text)| text == code),
+        "copy sdk/examples/keep_recent.rs into docs/plugin-authors.md"
+    );
 }
 
 #[test]
@@ -129,6 +136,25 @@ fn the_design_explains_every_defect() {
     let design = read("docs/design.md");
     let missing: Vec<_> = names.iter().filter(|name| !design.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[tokio::test]
+async fn the_demo_is_quoted_as_it_is() {
+    let engine = Engine::builder().build().unwrap();
+    let plugin = engine.load(&component("regex-anchors"), LoadOptions::default()).await.unwrap();
+    let document = Document::read(&read("examples/coding-session.jsonl"), None).unwrap();
+    let window = Window::new(32_000);
+    let options = ViewOptions::default().with_loop_limit(window.target());
+    let view = engine.view(document.context().to_vec(), options);
+    let options = CompactOptions::new(window.pressure(&view, Trigger::Manual, Timestamp(0)), window.target());
+    let compacted = engine.compact(&plugin, &view, &options, engine.services()).await.unwrap();
+    let Compacted::Done(compaction) = compacted else { panic!("{compacted:?}") };
+
+    let thousands = |n: u32| format!("{},{:03}", n / 1_000, n % 1_000);
+    let line = format!("\n{} → {} tokens", thousands(view.tokens()), thousands(compaction.view().tokens()));
+    for page in ["README.md", "docs/operators.md"] {
+        assert!(read(page).contains(&line), "{page}: copy what `cargo xtask demo` prints; it says{line}");
+    }
 }
 
 /// The session of the guide's section on refusals.
