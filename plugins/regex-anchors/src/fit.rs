@@ -69,9 +69,7 @@ pub(crate) struct Fitter {
 
 impl std::fmt::Debug for Fitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fitter")
-            .field("budgets", &self.budgets)
-            .finish_non_exhaustive()
+        f.debug_struct("Fitter").field("budgets", &self.budgets).finish_non_exhaustive()
     }
 }
 
@@ -80,10 +78,7 @@ impl Fitter {
     pub(crate) fn new(full: Summary, budgets: &Budgets, focus: &[String], words: &Words, host: &Host) -> Self {
         let mut texts: Vec<String> = Vec::new();
         let mut ranks: Vec<Vec<(u8, u64)>> = Vec::new();
-        let budgets: Vec<u32> = PARTS
-            .iter()
-            .map(|part| budget(*part, budgets, !focus.is_empty()))
-            .collect();
+        let budgets: Vec<u32> = PARTS.iter().map(|part| budget(*part, budgets, !focus.is_empty())).collect();
         for part in PARTS {
             let items = part_items(&full, part, words);
             let order = order_of(part, &full, items.len());
@@ -98,10 +93,7 @@ impl Fitter {
         let parts = ranks
             .into_iter()
             .map(|ranks| {
-                let item = |rank| Item {
-                    rank,
-                    tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM),
-                };
+                let item = |rank| Item { rank, tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM) };
                 ranks.into_iter().map(item).collect()
             })
             .collect();
@@ -173,10 +165,7 @@ impl Fitter {
         for (at, message) in self.full.messages.iter().enumerate() {
             if chosen.get(at) == Some(&true) {
                 into.messages.push(message.clone());
-            } else if let Some(short) = (straddler == Some(at))
-                .then(|| shortened(message, left, host))
-                .flatten()
-            {
+            } else if let Some(short) = (straddler == Some(at)).then(|| shortened(message, left, host)).flatten() {
                 into.messages.push(short);
             }
         }
@@ -187,11 +176,7 @@ impl Fitter {
 fn budget(part: Part, budgets: &Budgets, focused: bool) -> u32 {
     // With a focus, what serves it gets more room, at the cost of what gives way first.
     let more = |budget: u32| {
-        if focused {
-            budget.saturating_add(budget / 2)
-        } else {
-            budget
-        }
+        if focused { budget.saturating_add(budget / 2) } else { budget }
     };
     match part {
         Part::Anchors => budgets.anchors,
@@ -221,39 +206,19 @@ fn part_items(full: &Summary, part: Part, words: &Words) -> Vec<(String, u8)> {
         Part::Constraints => plain(&full.constraints),
         Part::Replaced => full.replaced.iter().map(|it| (it.item(), 0)).collect(),
         Part::Messages => plain(&full.messages),
-        Part::Open => full
-            .open
-            .iter()
-            .map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo)))
-            .collect(),
+        Part::Open => full.open.iter().map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo))).collect(),
         Part::State => plain(&full.state),
-        Part::Decisions => full
-            .decisions
-            .iter()
-            .map(|text| (text.clone(), words.decision(text)))
-            .collect(),
+        Part::Decisions => full.decisions.iter().map(|text| (text.clone(), words.decision(text))).collect(),
         Part::Modified => full.modified.iter().map(|file| (file.item(), 0)).collect(),
         Part::Read => full.read.iter().map(|file| (file.item(), 0)).collect(),
-        Part::Commands => full
-            .commands
-            .iter()
-            .map(|it| (it.item(), u8::from(it.status == Status::Failed)))
-            .collect(),
-        Part::Errors => full
-            .errors
-            .iter()
-            .map(|error| (error.item(), u8::from(!error.resolved)))
-            .collect(),
+        Part::Commands => full.commands.iter().map(|it| (it.item(), u8::from(it.status == Status::Failed))).collect(),
+        Part::Errors => full.errors.iter().map(|error| (error.item(), u8::from(!error.resolved))).collect(),
         Part::Notes => plain(&full.notes),
         Part::Earlier => plain(&full.earlier),
         Part::Anchors => full
             .anchors
             .iter()
-            .flat_map(|list| {
-                list.names
-                    .iter()
-                    .map(move |name| (name.item(), u8::from(list.kind == ALSO) * 4))
-            })
+            .flat_map(|list| list.names.iter().map(move |name| (name.item(), u8::from(list.kind == ALSO) * 4)))
             .collect(),
     }
 }
@@ -295,27 +260,15 @@ fn choose(items: &[Item], budget: u32) -> (Vec<bool>, u32) {
 }
 
 fn pick<T: Clone>(items: &[T], chosen: &[bool]) -> Vec<T> {
-    items
-        .iter()
-        .zip(chosen)
-        .filter(|(_, chosen)| **chosen)
-        .map(|(item, _)| item.clone())
-        .collect()
+    items.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(item, _)| item.clone()).collect()
 }
 
 fn pick_names(lists: &[NameList], chosen: &[bool]) -> Vec<NameList> {
     let mut chosen = chosen.iter();
     let picked = lists.iter().map(|list| {
-        let names: Vec<Counted> = list
-            .names
-            .iter()
-            .filter(|_| chosen.next().copied().unwrap_or(false))
-            .cloned()
-            .collect();
-        NameList {
-            kind: list.kind.clone(),
-            names,
-        }
+        let names: Vec<Counted> =
+            list.names.iter().filter(|_| chosen.next().copied().unwrap_or(false)).cloned().collect();
+        NameList { kind: list.kind.clone(), names }
     });
     picked.filter(|list| !list.names.is_empty()).collect()
 }
@@ -376,12 +329,7 @@ mod tests {
 
     #[test]
     fn parts_give_way_in_order_and_never_exceed_the_whole() {
-        let full = [
-            (Part::Anchors, 2000),
-            (Part::Open, 400),
-            (Part::Messages, 4000),
-            (Part::Constraints, 1000),
-        ];
+        let full = [(Part::Anchors, 2000), (Part::Open, 400), (Part::Messages, 4000), (Part::Constraints, 1000)];
         for (whole, left) in [
             (9000, [2000, 400, 4000, 1000]),
             (7000, [1600, 400, 4000, 1000]),

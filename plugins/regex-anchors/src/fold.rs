@@ -81,10 +81,7 @@ pub(crate) fn compress(
         )));
     }
     let details = details(&gathered, &summary, &cut);
-    let positions = (0..)
-        .zip(&cut.folded)
-        .filter(|(_, folded)| **folded)
-        .map(|(at, _): (Position, _)| at);
+    let positions = (0..).zip(&cut.folded).filter(|(_, folded)| **folded).map(|(at, _): (Position, _)| at);
     let mut plan = PlanBuilder::over(layout);
     plan.fold_with(positions, text, Some(details))
         .map_err(|error| Failure::failed(format!("the fold is not a plan: {error}")))?;
@@ -112,17 +109,13 @@ fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Correcti
     let spare = target.saturating_sub(for_summary).saturating_sub(mandatory);
     let keep = corrections.keep_less(config.keep_recent_tokens.min(spare));
     let recent = recent_groups(infos, keep, &must);
-    let folded: Vec<bool> = infos
-        .iter()
-        .map(|info| !must.contains(&info.group) && !recent.contains(&info.group))
-        .collect();
+    let folded: Vec<bool> =
+        infos.iter().map(|info| !must.contains(&info.group) && !recent.contains(&info.group)).collect();
     let chosen = || infos.iter().zip(&folded);
     Cut {
         kept_tokens: tokens_of(&mut chosen().filter(|(_, folded)| !**folded).map(|(info, _)| info)),
         folded_tokens: tokens_of(&mut chosen().filter(|(_, folded)| **folded).map(|(info, _)| info)),
-        fresh: chosen()
-            .filter(|(info, folded)| **folded && info.kind != EntryKind::Summary)
-            .count() as u32,
+        fresh: chosen().filter(|(info, folded)| **folded && info.kind != EntryKind::Summary).count() as u32,
         folded,
     }
 }
@@ -171,11 +164,7 @@ fn within(fitter: &Fitter, limit: u32, corrections: &Corrections, host: &Host) -
         }
         // As much less as it was too long, and a little more, as items go whole.
         let over = tokens - limit;
-        whole = if tries + 1 == TRIES {
-            0
-        } else {
-            whole.saturating_sub(over + over / 4 + 8)
-        };
+        whole = if tries + 1 == TRIES { 0 } else { whole.saturating_sub(over + over / 4 + 8) };
     }
 }
 

@@ -98,10 +98,7 @@ impl<'a> Gather<'a> {
         while at < infos.len() {
             let page = self.page(infos, folded, at);
             let texts = if page.iter().any(|&folded| folded) {
-                Some(self.view.texts(
-                    Span::new(at as u32, (at + page.len()) as u32),
-                    Some(self.config.scan_head_bytes),
-                ))
+                Some(self.view.texts(Span::new(at as u32, (at + page.len()) as u32), Some(self.config.scan_head_bytes)))
             } else {
                 None
             };
@@ -144,13 +141,7 @@ impl<'a> Gather<'a> {
             EntryKind::Assistant => self.assistant(text),
             EntryKind::ToolResult => self.result(at, info, text, names),
             EntryKind::Summary | EntryKind::BranchSummary => self.earlier(at),
-            EntryKind::Note | EntryKind::System => self.scan(
-                text,
-                Origin {
-                    prose: true,
-                    git: false,
-                },
-            ),
+            EntryKind::Note | EntryKind::System => self.scan(text, Origin { prose: true, git: false }),
         }
         self.summary.entries += u64::from(!matches!(info.kind, EntryKind::Summary));
     }
@@ -170,9 +161,7 @@ impl<'a> Gather<'a> {
     }
 
     fn scan(&mut self, text: &str, origin: Origin) {
-        self.tools
-            .finder
-            .scan(text, origin, &self.tools.secrets, &mut self.index);
+        self.tools.finder.scan(text, origin, &self.tools.secrets, &mut self.index);
     }
 
     /// The part of a long text behind its head that is read as well.
@@ -188,21 +177,9 @@ impl<'a> Gather<'a> {
         let tail = self.tail(at, info);
         let said = without_synthetic(text);
         self.question = None;
-        self.scan(
-            &said,
-            Origin {
-                prose: true,
-                git: false,
-            },
-        );
+        self.scan(&said, Origin { prose: true, git: false });
         if let Some(tail) = &tail {
-            self.scan(
-                tail,
-                Origin {
-                    prose: true,
-                    git: false,
-                },
-            );
+            self.scan(tail, Origin { prose: true, git: false });
         }
         if words::is_trivial(&said) {
             self.summary.messages_left_out += u64::from(!said.trim().is_empty() || info.bytes > 0);
@@ -210,11 +187,7 @@ impl<'a> Gather<'a> {
         }
         let masked = self.tools.secrets.mask(&said).into_owned();
         self.hear(&masked, true);
-        let total = if tail.is_some() {
-            info.bytes as usize
-        } else {
-            masked.len()
-        };
+        let total = if tail.is_some() { info.bytes as usize } else { masked.len() };
         let limit = self.config.max_message_tokens as usize * 4;
         let tail = tail.map(|tail| self.tools.secrets.mask(&tail).into_owned());
         let message = clean_block(&head_and_tail(&masked, tail.as_deref(), total, limit));
@@ -251,13 +224,7 @@ impl<'a> Gather<'a> {
             return;
         }
         self.answered();
-        self.scan(
-            text,
-            Origin {
-                prose: true,
-                git: false,
-            },
-        );
+        self.scan(text, Origin { prose: true, git: false });
         let masked = self.tools.secrets.mask(text).into_owned();
         self.question = None;
         let mut todos = Vec::new();
@@ -304,13 +271,7 @@ impl<'a> Gather<'a> {
                     let mut deed = deed(&call.name, &call.arguments);
                     let words = std::mem::take(&mut deed.words);
                     let limit = (self.config.scan_head_bytes as usize).min(words.len());
-                    self.scan(
-                        floor(&words, limit),
-                        Origin {
-                            prose: false,
-                            git: deed.git,
-                        },
-                    );
+                    self.scan(floor(&words, limit), Origin { prose: false, git: deed.git });
                     self.mask_deed(&mut deed);
                     if let Some(tasks) = deed.tasks.take() {
                         self.tasks = Some(tasks);
@@ -329,10 +290,7 @@ impl<'a> Gather<'a> {
     }
 
     fn result(&mut self, at: Position, info: &EntryInfo, text: &str, names: &[String]) {
-        let name = info
-            .tool
-            .and_then(|tool| names.get(tool as usize))
-            .map_or("", String::as_str);
+        let name = info.tool.and_then(|tool| names.get(tool as usize)).map_or("", String::as_str);
         let deed = self.call_of(at, name);
         let git = deed.as_ref().is_some_and(|deed| deed.git);
         let origin = Origin { prose: false, git };
@@ -344,8 +302,7 @@ impl<'a> Gather<'a> {
         let Some(deed) = deed else { return };
         let failed = info.marks.contains(Marks::FAILED);
         let report = tail.as_deref().unwrap_or(text);
-        self.deeds
-            .done(name, &deed, failed, report, &self.tools.words, &self.tools.secrets);
+        self.deeds.done(name, &deed, failed, report, &self.tools.words, &self.tools.secrets);
     }
 
     /// The call that a result answers. Ids are asked for only where the tool's name leaves a choice.
@@ -380,13 +337,7 @@ impl<'a> Gather<'a> {
     }
 
     fn foreign(&mut self, text: &str) {
-        self.scan(
-            text,
-            Origin {
-                prose: true,
-                git: false,
-            },
-        );
+        self.scan(text, Origin { prose: true, git: false });
         let masked = self.tools.secrets.mask(text).into_owned();
         let limit = self.config.budgets.earlier as usize * 4;
         let words = clean_block(&head_and_tail(&masked, None, masked.len(), limit));
@@ -427,9 +378,7 @@ impl<'a> Gather<'a> {
         for rule in old.constraints {
             self.rules.hear(Statement::new(&rule), true);
         }
-        self.rules
-            .replaced
-            .extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
+        self.rules.replaced.extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
         self.index.take_over(&old.anchors);
         self.deeds.take_over(old.modified, old.read, old.commands, old.errors);
     }
@@ -452,30 +401,16 @@ impl<'a> Gather<'a> {
         summary.rounds += 1;
         summary.constraints = self.rules.in_force.into_iter().map(|rule| rule.text).collect();
         let replaced = self.rules.replaced.into_iter();
-        summary.replaced = replaced
-            .map(|(old, by)| Replaced {
-                old: clean_struck(&old),
-                by,
-            })
-            .collect();
+        summary.replaced = replaced.map(|(old, by)| Replaced { old: clean_struck(&old), by }).collect();
         let requests = self.unanswered.into_iter();
-        summary.open.extend(requests.map(|text| Open {
-            kind: OpenKind::Request,
-            text,
-        }));
+        summary.open.extend(requests.map(|text| Open { kind: OpenKind::Request, text }));
         if let Some(text) = self.question {
-            summary.open.push(Open {
-                kind: OpenKind::Question,
-                text,
-            });
+            summary.open.push(Open { kind: OpenKind::Question, text });
         }
         for text in self.tasks.unwrap_or(self.todos) {
             let text = cut(&clean_line(&text), MAX_LINE);
             if !text.is_empty() {
-                summary.open.push(Open {
-                    kind: OpenKind::Todo,
-                    text,
-                });
+                summary.open.push(Open { kind: OpenKind::Todo, text });
             }
         }
         keep_last_of_equal(&mut summary.decisions, |text| text.as_str());
@@ -493,20 +428,14 @@ impl<'a> Gather<'a> {
         for list in &mut summary.anchors {
             if list.kind == "hosts" {
                 // A port that was taken back is not to be found under the exact names.
-                list.names
-                    .retain(|host| !gone.iter().any(|value| host.name.ends_with(value.as_str())));
+                list.names.retain(|host| !gone.iter().any(|value| host.name.ends_with(value.as_str())));
             }
             if list.kind == "files" {
-                list.names
-                    .retain(|file| !read_files.contains(&file.name) && !modified_files.contains(&file.name));
+                list.names.retain(|file| !read_files.contains(&file.name) && !modified_files.contains(&file.name));
             }
         }
         summary.anchors.retain(|list| !list.names.is_empty());
-        Gathered {
-            summary,
-            read_files,
-            modified_files,
-        }
+        Gathered { summary, read_files, modified_files }
     }
 }
 
@@ -528,11 +457,7 @@ fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
 fn keep_firm(decisions: &mut Vec<String>, words: &Words) {
     const WEAK_SHOWN: usize = 10;
     let weak = |text: &String| words.decision(text) < 2;
-    let mut skip = decisions
-        .iter()
-        .filter(|text| weak(text))
-        .count()
-        .saturating_sub(WEAK_SHOWN);
+    let mut skip = decisions.iter().filter(|text| weak(text)).count().saturating_sub(WEAK_SHOWN);
     decisions.retain(|text| {
         let old = skip > 0 && weak(text);
         skip -= usize::from(old);
@@ -595,11 +520,7 @@ pub(crate) fn head_and_tail(head: &str, tail: Option<&str>, total: usize, limit:
     }
     let last = &end[start..];
     let missing = total.saturating_sub(first.len() + last.len());
-    format!(
-        "{}\n[… {missing} bytes of this are left out here …]\n{}",
-        first.trim_end(),
-        last.trim_start()
-    )
+    format!("{}\n[… {missing} bytes of this are left out here …]\n{}", first.trim_end(), last.trim_start())
 }
 
 /// A user entry without what agent programs put into it: reminders, environment, echoes of local commands.
@@ -639,11 +560,7 @@ pub(crate) fn source_of(tool: &str, deed: &Deed) -> String {
     match &deed.command {
         Some(command) => calls::core(command).to_owned(),
         None => {
-            let file = deed
-                .modified
-                .first()
-                .or_else(|| deed.read.first())
-                .map_or("", String::as_str);
+            let file = deed.modified.first().or_else(|| deed.read.first()).map_or("", String::as_str);
             clean_line(&format!("{tool} {file}"))
         }
     }

@@ -40,17 +40,8 @@ impl Pattern {
 
     fn build(pattern: &str, ignore_case: bool) -> Result<Self, String> {
         let regex = regex::Regex::builder()
-            .syntax(
-                syntax::Config::new()
-                    .unicode(false)
-                    .utf8(false)
-                    .case_insensitive(ignore_case),
-            )
-            .thompson(
-                thompson::Config::new()
-                    .utf8(false)
-                    .nfa_size_limit(Some(Self::SIZE_LIMIT)),
-            )
+            .syntax(syntax::Config::new().unicode(false).utf8(false).case_insensitive(ignore_case))
+            .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(Self::SIZE_LIMIT)))
             .dfa(dfa::Config::new().skip_cache_capacity_check(true))
             .build(pattern)
             .map_err(|error| reason(&error))?;

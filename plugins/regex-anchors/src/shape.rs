@@ -94,9 +94,8 @@ const ROOTS: &[&str] = &[
 ];
 
 /// First parts of branch names, beside those that are also folders.
-const BRANCH_PREFIXES: &[&str] = &[
-    "bugfix", "chore", "feat", "feature", "fix", "hotfix", "perf", "refactor", "release", "salvage", "spike", "wip",
-];
+const BRANCH_PREFIXES: &[&str] =
+    &["bugfix", "chore", "feat", "feature", "fix", "hotfix", "perf", "refactor", "release", "salvage", "spike", "wip"];
 const BRANCH_NAMES: &[&str] = &["main", "master", "develop", "dev", "trunk", "staging", "production"];
 
 /// First parts of media types, which look like paths.
@@ -183,9 +182,8 @@ pub(crate) fn name_of(
     }
     if let Some(name) = env_name(candidate) {
         found(Kind::Env, name);
-        let secret = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL"]
-            .iter()
-            .any(|word| name.contains(word));
+        let secret =
+            ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL"].iter().any(|word| name.contains(word));
         return if secret { skip_value(text, end) } else { end };
     }
     if candidate.contains(['/', '\\']) {
@@ -232,10 +230,7 @@ struct Before<'t> {
 
 impl Before<'_> {
     fn last(self) -> Option<u8> {
-        self.start
-            .checked_sub(1)
-            .and_then(|at| self.text.as_bytes().get(at))
-            .copied()
+        self.start.checked_sub(1).and_then(|at| self.text.as_bytes().get(at)).copied()
     }
 
     /// The last bytes before the candidate that belong to its line, in lower case.
@@ -248,17 +243,13 @@ impl Before<'_> {
 }
 
 fn pem_end(text: &str, from: usize) -> usize {
-    text[from..]
-        .find("-----END ")
-        .map_or(text.len(), |footer| from + footer + "-----END ".len())
+    text[from..].find("-----END ").map_or(text.len(), |footer| from + footer + "-----END ".len())
 }
 
 /// Behind the value of a setting: the next white space or quote.
 fn skip_value(text: &str, from: usize) -> usize {
     let rest = text[from..].trim_start_matches(['"', '\'', '=', ' ']);
-    let value = rest
-        .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';'))
-        .unwrap_or(rest.len());
+    let value = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';')).unwrap_or(rest.len());
     text.len() - rest.len() + value
 }
 
@@ -324,35 +315,14 @@ fn is_word_after_branch(word: &str) -> bool {
 }
 
 fn env_name(candidate: &str) -> Option<&str> {
-    const WORDS: [&str; 7] = [
-        "${",
-        "$",
-        "process.env.",
-        "env::var(\"",
-        "getenv(\"",
-        "environ[\"",
-        "export ",
-    ];
+    const WORDS: [&str; 7] = ["${", "$", "process.env.", "env::var(\"", "getenv(\"", "environ[\"", "export "];
     let name = match WORDS.iter().find_map(|word| candidate.strip_prefix(word)) {
         Some(name) => name,
         None => candidate.strip_suffix('=')?,
     };
-    const EVERYWHERE: [&str; 11] = [
-        "HOME",
-        "PATH",
-        "PWD",
-        "USER",
-        "SHELL",
-        "LANG",
-        "TMPDIR",
-        "USERPROFILE",
-        "JSON",
-        "EOF",
-        "TERM",
-    ];
-    let upper = name
-        .bytes()
-        .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    const EVERYWHERE: [&str; 11] =
+        ["HOME", "PATH", "PWD", "USER", "SHELL", "LANG", "TMPDIR", "USERPROFILE", "JSON", "EOF", "TERM"];
+    let upper = name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
     (upper && name.len() >= 3 && !EVERYWHERE.contains(&name)).then_some(name)
 }
 
@@ -392,21 +362,16 @@ fn is_issue(candidate: &str, before: Before<'_>, after: &str, origin: Origin) ->
     }
     let digits = candidate.len() - 1;
     // `#333` in a style sheet, `&#39;` in a page, `#include`-like words and anchors of links.
-    let glued = before
-        .last()
-        .is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'(' | b'[' | b','));
+    let glued = before.last().is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'(' | b'[' | b','));
     if glued || after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
         return false;
     }
     let line = before.line();
-    let told = [
-        "pr", "pull", "issue", "fix", "close", "resolve", "merge", "bug", "see", "gh ", "ticket",
-    ]
-    .iter()
-    .any(|word| line.contains(word));
-    let colour = ["color", "colour", "bg", "green", "red", "gray", "grey", "background"]
+    let told = ["pr", "pull", "issue", "fix", "close", "resolve", "merge", "bug", "see", "gh ", "ticket"]
         .iter()
         .any(|word| line.contains(word));
+    let colour =
+        ["color", "colour", "bg", "green", "red", "gray", "grey", "background"].iter().any(|word| line.contains(word));
     match digits {
         _ if colour => false,
         6 => told,
@@ -424,10 +389,7 @@ fn plain(candidate: &str, before: Before<'_>, after: &str, origin: Origin, mut f
         found(Kind::Ids, candidate);
     } else if candidate.starts_with("CVE-") {
         found(Kind::Tickets, candidate);
-    } else if let Some((word, number)) = candidate
-        .split_once('-')
-        .filter(|(word, number)| is_ticket(word, number))
-    {
+    } else if let Some((word, number)) = candidate.split_once('-').filter(|(word, number)| is_ticket(word, number)) {
         if !NOT_TICKETS.contains(&word) && !after.starts_with(['-', '.', '_']) && !number.is_empty() {
             found(Kind::Tickets, candidate);
         }
@@ -437,10 +399,7 @@ fn plain(candidate: &str, before: Before<'_>, after: &str, origin: Origin, mut f
         if digits > 0 && letters > 0 && is_commit(candidate, before, origin) {
             found(if bytes.len() > 40 { Kind::Ids } else { Kind::Commits }, candidate);
         }
-    } else if let Some((prefix, rest)) = candidate
-        .split_once('_')
-        .filter(|(prefix, _)| ID_PREFIXES.contains(prefix))
-    {
+    } else if let Some((prefix, rest)) = candidate.split_once('_').filter(|(prefix, _)| ID_PREFIXES.contains(prefix)) {
         let mixed = rest.bytes().any(|b| b.is_ascii_digit()) && !rest.contains('_') && !prefix.is_empty();
         if mixed {
             found(Kind::Ids, candidate);
@@ -473,12 +432,9 @@ fn is_ticket(word: &str, number: &str) -> bool {
 
 fn is_error_code(text: &str) -> bool {
     let number = |prefix: &str| {
-        text.strip_prefix(prefix)
-            .is_some_and(|rest| rest.len() >= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
+        text.strip_prefix(prefix).is_some_and(|rest| rest.len() >= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
     };
-    let signal = [
-        "SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT", "SIGINT", "SIGPIPE", "SIGBUS", "SIGILL", "SIGHUP",
-    ];
+    let signal = ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT", "SIGINT", "SIGPIPE", "SIGBUS", "SIGILL", "SIGHUP"];
     text.starts_with("ERR_") || number("TS") || number("E") || signal.contains(&text)
 }
 
@@ -496,9 +452,8 @@ fn is_commit(candidate: &str, before: Before<'_>, origin: Origin) -> bool {
     if candidate.len() > 40 {
         return candidate.len() == 64 && line.contains("sha256");
     }
-    let words = [
-        "commit", "merge", "head", "revert", "cherry", "rebase", "sha", "checkout", "git ", "reset", "tag ", "rev ",
-    ];
+    let words =
+        ["commit", "merge", "head", "revert", "cherry", "rebase", "sha", "checkout", "git ", "reset", "tag ", "rev "];
     candidate.len() == 40 || origin.git || words.iter().any(|word| line.contains(word))
 }
 
@@ -506,9 +461,8 @@ fn version(candidate: &str) -> Option<&str> {
     let numbers = candidate.strip_prefix('v').unwrap_or(candidate);
     let core = numbers.split('-').next().unwrap_or_default();
     let parts: Vec<&str> = core.split('.').collect();
-    let digits = parts
-        .iter()
-        .all(|part| !part.is_empty() && part.len() <= 5 && part.bytes().all(|b| b.is_ascii_digit()));
+    let digits =
+        parts.iter().all(|part| !part.is_empty() && part.len() <= 5 && part.bytes().all(|b| b.is_ascii_digit()));
     if !(3..=4).contains(&parts.len()) || !digits {
         return None;
     }
@@ -566,19 +520,13 @@ fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -> Option<(K
             || before.line().starts_with("--- ")
             || before.line().starts_with("+++ "))
     {
-        name = name
-            .strip_prefix("a/")
-            .or_else(|| name.strip_prefix("b/"))
-            .unwrap_or(name);
+        name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
     }
     if name.contains('\\') {
         return windows_path(name).then_some((Kind::Files, name));
     }
     // A closing tag, a regular expression, a piece of a glob or of a template.
-    if matches!(
-        before.last(),
-        Some(b'<' | b'}' | b'*' | b':' | b'$' | b'^' | b'%' | b')' | b']')
-    ) || name.contains('$')
+    if matches!(before.last(), Some(b'<' | b'}' | b'*' | b':' | b'$' | b'^' | b'%' | b')' | b']')) || name.contains('$')
     {
         return None;
     }
@@ -620,10 +568,7 @@ fn path<'c>(candidate: &'c str, before: Before<'_>, origin: Origin) -> Option<(K
 fn is_piece_of_wide_path(candidate: &str, before: Before<'_>, after: &str) -> bool {
     let wide = |b: Option<u8>| b.is_some_and(|b| !b.is_ascii());
     let begins = candidate.starts_with(['/', '.', '-', '_']) && wide(before.last());
-    let letter = after
-        .chars()
-        .next()
-        .is_some_and(|c| !c.is_ascii() && c.is_alphanumeric());
+    let letter = after.chars().next().is_some_and(|c| !c.is_ascii() && c.is_alphanumeric());
     begins || (letter && !has_extension(candidate))
 }
 

@@ -123,12 +123,7 @@ impl Words {
     /// Compiles the forms; `extra` are words of the operator that oblige too.
     pub(crate) fn new(extra: &[String]) -> Result<Self, String> {
         let mut constraint: Vec<String> = CONSTRAINT.iter().map(|&form| utf8(form)).collect();
-        constraint.extend(
-            extra
-                .iter()
-                .filter(|word| !word.trim().is_empty())
-                .map(|word| escape(word.trim())),
-        );
+        constraint.extend(extra.iter().filter(|word| !word.trim().is_empty()).map(|word| escape(word.trim())));
         let own = |forms: &[&str]| forms.iter().map(|&form| utf8(form)).collect::<Vec<_>>();
         let compile = |forms: Vec<String>| any(&forms.iter().map(String::as_str).collect::<Vec<_>>());
         Ok(Self {
@@ -275,11 +270,9 @@ fn split<'t>(line: &'t str, found: &mut Vec<&'t str>) {
 }
 
 fn is_abbreviation(text: &str) -> bool {
-    [
-        "e.g.", "i.e.", "etc.", "vs.", "cf.", "z.B.", "d.h.", "bzw.", "p. ex.", "approx.",
-    ]
-    .iter()
-    .any(|short| text.ends_with(short))
+    ["e.g.", "i.e.", "etc.", "vs.", "cf.", "z.B.", "d.h.", "bzw.", "p. ex.", "approx."]
+        .iter()
+        .any(|short| text.ends_with(short))
 }
 
 fn push<'t>(sentence: &'t str, found: &mut Vec<&'t str>) {
@@ -360,9 +353,7 @@ pub(crate) fn is_trivial(message: &str) -> bool {
         "お願いします",
         "ありがとう",
     ];
-    let words = message
-        .trim()
-        .trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' || c == '。' || c == '！');
+    let words = message.trim().trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' || c == '。' || c == '！');
     let command = words.starts_with('/') && !words[1..].contains(['/', ' ', '\n']);
     command || (words.len() <= 24 && WORDS.contains(&words.to_lowercase().as_str()))
 }
