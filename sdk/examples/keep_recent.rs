@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// Older entries make room, the recent ones stay.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct KeepRecent {
+pub struct KeepRecent {
     /// Tokens of recent entries that stay.
     keep_recent: u32,
 }

@@ -15,7 +15,11 @@ use contextengine::tokens::{EntryCounter, TiktokenCounter, Vocabulary};
 use contextengine::transcript::{Block, Entry, EntryKind, Role, Timestamp, ToolCall, ToolResult};
 use contextengine::view::{View, ViewOptions};
 use contextengine::{CompactOptions, Compacted, Engine, Window};
+use contextengine_sdk::memory::TestHost;
+use contextengine_sdk::{self as sdk, Compressor as _, Plugin as _};
 use contextengine_tests::component;
+use contextengine_tests::native::{NativeView, compress_request};
+use keep_recent::KeepRecent;
 use wit_parser::{Docs, Resolve, TypeDefKind};
 
 fn root() -> PathBuf {
@@ -136,6 +140,37 @@ fn the_design_explains_every_defect() {
     let design = read("docs/design.md");
     let missing: Vec<_> = names.iter().filter(|name| !design.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The strategy of the guide, natively.
+#[path = "../../sdk/examples/keep_recent.rs"]
+#[allow(unreachable_pub, reason = "the file is the root of a crate")]
+mod keep_recent;
+
+#[test]
+fn the_host_accepts_what_the_example_plans_for_a_real_session() {
+    let counter = EntryCounter::new(TiktokenCounter::new(Vocabulary::default()));
+    let document = Document::read(&read("examples/coding-session.jsonl"), None).unwrap();
+    let view = View::new(document.context().to_vec(), &counter, ViewOptions::default());
+    let request = compress_request(&Window::new(32_000).pressure(&view, Trigger::Manual, Timestamp(0)), 12_000);
+    for keep_recent in [1, 1_000, 5_000, 20_000] {
+        let plugin = KeepRecent::configure(&format!(r#"{{"keep_recent":{keep_recent}}}"#)).unwrap();
+        let outcome = plugin.compress(&NativeView(view.clone()), &TestHost::new(), &request).unwrap();
+        let sdk::Outcome::Compressed(plan) = outcome else { panic!("{outcome:?}") };
+        let span = |span: &sdk::Span| Span::new(span.start, span.end);
+        let segments = plan.segments.iter().map(|segment| match segment {
+            sdk::Segment::Keep(range) => Segment::Keep(span(range)),
+            sdk::Segment::Summary(summary) => Segment::Summary(Summary {
+                covers: summary.covers.iter().map(span).collect(),
+                text: summary.text.clone(),
+                details: None,
+            }),
+            other => panic!("the example does not do this: {other:?}"),
+        });
+        let plan = Plan { segments: segments.collect() };
+        let verified = verify(plan, KeepRecent::ID, &view, &Rules::new(12_000), &counter);
+        assert!(verified.is_ok(), "keeping {keep_recent}: {}", verified.unwrap_err());
+    }
 }
 
 #[tokio::test]
