@@ -18,7 +18,8 @@ Examples:
   Write the shorter session, in another format:
     ctxe compact session.jsonl --window 128k --to openai-chat --out shorter.json
   In a pipe, with a plugin of your own (the report goes to standard error):
-    ctxe compact - --strategy ./mine.wasm --config '{\"key\": 1}' --out - < in.jsonl > out.jsonl";
+    ctxe compact - --strategy ./mine.wasm --config '{\"key\": 1}' --out - \\
+      < session.jsonl > shorter.jsonl";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:

@@ -157,7 +157,8 @@ impl CompactReport {
         self.say_window(&mut text);
         let StrategyReport { id, version, origin, .. } = &self.strategy;
         let line = |text: &str| harmless::short_line(text, REASON);
-        let _ = writeln!(text, "strategy {} {} ({})", line(id), line(version), line(origin));
+        let target = counted(self.window.target_tokens, "token");
+        let _ = writeln!(text, "strategy {} {} ({}), aiming at {target}", line(id), line(version), line(origin));
         text.push_str(&self.read.problem_lines());
         match self.outcome {
             Outcome::Unchanged => {
@@ -184,8 +185,8 @@ impl CompactReport {
         if window.overhead_tokens > 0 {
             let _ = write!(text, "{} of overhead, ", thousands(window.overhead_tokens));
         }
-        let (budget, target) = (thousands(window.budget_tokens), thousands(window.target_tokens));
-        let _ = writeln!(text, "{budget} for the session; aiming at {target}");
+        let budget = thousands(window.budget_tokens);
+        let _ = writeln!(text, "{budget} for the session");
     }
 
     fn say_what_happened(&self, text: &mut String) {
@@ -212,8 +213,8 @@ impl CompactReport {
         let time = &self.time;
         let _ = writeln!(
             text,
-            "Compacted in {:.1} ms ({:.1} proposing, {:.1} verifying); {:.0} ms reading, {:.0} counting, {:.0} loading \
-             the strategy.",
+            "Compacted in {:.1} ms: {:.1} proposing, {:.1} verifying.\n\
+             Before that: {:.0} ms reading, {:.0} counting, {:.0} loading the strategy.",
             time.proposing_ms + time.verifying_ms,
             time.proposing_ms,
             time.verifying_ms,

@@ -125,7 +125,7 @@ impl Fill {
 }
 
 /// Cells of a bar of 100 %.
-const BAR: u32 = 30;
+const BAR: u32 = 24;
 
 fn cells(part: u32, whole: u32) -> usize {
     if part == 0 || whole == 0 {
@@ -153,15 +153,15 @@ mod tests {
     fn whatever_is_there_has_a_cell_and_nothing_has_more_than_all() {
         assert_eq!(cells(0, 10), 0);
         assert_eq!(cells(1, 1_000_000), 1);
-        assert_eq!(cells(10, 10), 30);
-        assert_eq!(cells(20, 10), 30);
+        assert_eq!(cells(10, 10), 24);
+        assert_eq!(cells(20, 10), 24);
         assert_eq!(cells(1, 0), 0);
     }
 
     #[test]
     fn a_bar_shows_what_is_left_and_what_went() {
-        assert_eq!(bars(10, 5, 30), "█████░░░░░");
-        assert_eq!(bars(0, 5, 30), "█████");
-        assert_eq!(bars(5, 0, 30), "░░░░░");
+        assert_eq!(bars(10, 5, 24), "█████░░░░░");
+        assert_eq!(bars(0, 5, 24), "█████");
+        assert_eq!(bars(5, 0, 24), "░░░░░");
     }
 }

@@ -21,13 +21,16 @@ pub(crate) fn thousands(number: impl Into<u64>) -> String {
     text
 }
 
-/// A share in percent, rounded: `12 %`; `< 1 %` for what is not nothing.
+/// A share in percent, rounded: `12 %`. Little is not shown as nothing, and nearly all not as all.
 pub(crate) fn percent(part: u32, whole: u32) -> String {
     if part == 0 || whole == 0 {
         return "0 %".to_owned();
     }
-    let rounded = (u64::from(part) * 100 + u64::from(whole) / 2) / u64::from(whole);
-    if rounded == 0 { "< 1 %".to_owned() } else { format!("{rounded} %") }
+    match (u64::from(part) * 100 + u64::from(whole) / 2) / u64::from(whole) {
+        0 => "< 1 %".to_owned(),
+        100 if part < whole => "> 99 %".to_owned(),
+        rounded => format!("{rounded} %"),
+    }
 }
 
 /// A line of the session that could not be read.
@@ -119,6 +122,9 @@ mod tests {
         assert_eq!(percent(0, 10), "0 %");
         assert_eq!(percent(1, 1_000), "< 1 %");
         assert_eq!(percent(1, 3), "33 %");
+        assert_eq!(percent(999, 1_000), "> 99 %");
+        assert_eq!(percent(1_000, 1_000), "100 %");
+        assert_eq!(percent(1_001, 1_000), "100 %");
         assert_eq!(percent(3, 0), "0 %");
     }
 }
