@@ -153,10 +153,7 @@ impl Finder {
             .iter()
             .map(|anchor| Ok((anchor.name.clone(), anchor.compile()?, anchor.cap)))
             .collect::<Result<_, String>>()?;
-        Ok(Self {
-            candidate: Pattern::new(CANDIDATE)?,
-            extra,
-        })
+        Ok(Self { candidate: Pattern::new(CANDIDATE)?, extra })
     }
 
     /// Adds the names in a text of the entry that the index stands at.
@@ -200,16 +197,9 @@ impl Finder {
         let built_in = Kind::ALL
             .into_iter()
             .map(|kind| ranked(kind.name(), index.built_in.get(&kind).unwrap_or(&none), kind.cap()));
-        let extra = self
-            .extra
-            .iter()
-            .map(|(name, _, cap)| ranked(name, index.extra.get(name).unwrap_or(&none), *cap));
+        let extra = self.extra.iter().map(|(name, _, cap)| ranked(name, index.extra.get(name).unwrap_or(&none), *cap));
         let also = std::iter::once(ranked(ALSO, index.extra.get(ALSO).unwrap_or(&none), ALSO_CAP));
-        built_in
-            .chain(extra)
-            .chain(also)
-            .filter(|list| !list.names.is_empty())
-            .collect()
+        built_in.chain(extra).chain(also).filter(|list| !list.names.is_empty()).collect()
     }
 }
 
@@ -231,17 +221,9 @@ fn piece(text: &str, from: usize) -> (usize, bool) {
     let wide = |b: &u8| !b.is_ascii();
     let (end, searched) = match window.iter().rposition(wide) {
         Some(last) => (from + last + 1, true),
-        None => (
-            bytes[from..]
-                .iter()
-                .position(|b| ends(b) || wide(b))
-                .map_or(text.len(), |at| from + at + 1),
-            false,
-        ),
+        None => (bytes[from..].iter().position(|b| ends(b) || wide(b)).map_or(text.len(), |at| from + at + 1), false),
     };
-    let boundary = (end..text.len())
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(text.len());
+    let boundary = (end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     (boundary, searched)
 }
 
@@ -252,25 +234,14 @@ fn ranked(kind: &str, names: &Map<String, Stat>, cap: usize) -> NameList {
     if order.len() > cap.max(1) * 4 {
         // Only the best are worth sorting by a key that is copied.
         order.select_nth_unstable_by(cap.max(1), |a, b| {
-            (b.1.count, b.1.last)
-                .cmp(&(a.1.count, a.1.last))
-                .then_with(|| a.0.cmp(b.0))
+            (b.1.count, b.1.last).cmp(&(a.1.count, a.1.last)).then_with(|| a.0.cmp(b.0))
         });
         order.truncate(cap.max(1));
     }
     order.sort_by_cached_key(key);
     order.truncate(cap);
-    let names = order
-        .into_iter()
-        .map(|(name, stat)| Counted {
-            name: name.clone(),
-            count: stat.count,
-        })
-        .collect();
-    NameList {
-        kind: kind.to_owned(),
-        names,
-    }
+    let names = order.into_iter().map(|(name, stat)| Counted { name: name.clone(), count: stat.count }).collect();
+    NameList { kind: kind.to_owned(), names }
 }
 
 impl Index {
@@ -323,10 +294,7 @@ impl Index {
 
     /// In how many entries a file was named, as far as this index saw it.
     pub(crate) fn file_mentions(&self, path: &str) -> u32 {
-        self.built_in
-            .get(&Kind::Files)
-            .and_then(|names| names.get(path))
-            .map_or(0, |stat| stat.count)
+        self.built_in.get(&Kind::Files).and_then(|names| names.get(path)).map_or(0, |stat| stat.count)
     }
 
     /// A file name, or a relative path, that is the end of exactly one longer relative path is that path. Absolute paths

@@ -49,11 +49,7 @@ pub(crate) fn deed(tool: &str, arguments: &str) -> Deed {
         return deed;
     }
     for patch in ["input", "patch", "patchText", "command", "cmd"] {
-        if let Some(text) = arguments
-            .get(patch)
-            .and_then(text_of)
-            .filter(|text| text.contains("*** Begin Patch"))
-        {
+        if let Some(text) = arguments.get(patch).and_then(text_of).filter(|text| text.contains("*** Begin Patch")) {
             deed.modified.extend(patched(&text));
             return deed;
         }
@@ -81,35 +77,20 @@ fn collect_words(value: &Value, out: &mut String, depth: u8) {
 }
 
 fn path(arguments: &Value) -> Option<String> {
-    [
-        "path",
-        "file_path",
-        "filePath",
-        "filepath",
-        "filename",
-        "file",
-        "notebook_path",
-        "target_file",
-        "absolute_path",
-    ]
-    .iter()
-    .find_map(|key| arguments.get(key)?.as_str())
-    .map(|path| path.trim().to_owned())
-    .filter(|path| !path.is_empty() && path.len() <= 400 && !path.contains('\n'))
+    ["path", "file_path", "filePath", "filepath", "filename", "file", "notebook_path", "target_file", "absolute_path"]
+        .iter()
+        .find_map(|key| arguments.get(key)?.as_str())
+        .map(|path| path.trim().to_owned())
+        .filter(|path| !path.is_empty() && path.len() <= 400 && !path.contains('\n'))
 }
 
 /// Does the tool modify the file it is given (`true`), read it (`false`), or neither?
 fn access(tool: &str, command: &str) -> Option<bool> {
     const READS: [&str; 5] = ["read", "view", "cat", "open_file", "get_file"];
-    const WRITES: [&str; 11] = [
-        "edit", "write", "create", "patch", "replace", "insert", "delete", "remove", "move", "rename", "update",
-    ];
+    const WRITES: [&str; 11] =
+        ["edit", "write", "create", "patch", "replace", "insert", "delete", "remove", "move", "rename", "update"];
     // Editors of several functions name the one in `command`.
-    let word = if ["view", "create", "str_replace", "insert", "undo_edit"].contains(&command) {
-        command
-    } else {
-        tool
-    };
+    let word = if ["view", "create", "str_replace", "insert", "undo_edit"].contains(&command) { command } else { tool };
     if READS.iter().any(|read| word.contains(read)) {
         Some(false)
     } else if WRITES.iter().any(|write| word.contains(write)) {
@@ -137,9 +118,8 @@ fn text_of(value: &Value) -> Option<String> {
 
 fn command(arguments: &Value, tool: &str) -> Option<String> {
     let keys: &[&str] = &["command", "cmd", "script"];
-    let shell = ["bash", "shell", "exec", "terminal", "run", "command", "process"]
-        .iter()
-        .any(|word| tool.contains(word));
+    let shell =
+        ["bash", "shell", "exec", "terminal", "run", "command", "process"].iter().any(|word| tool.contains(word));
     keys.iter()
         .find_map(|key| arguments.get(key).and_then(text_of))
         .filter(|command| shell || command.contains(' '))
@@ -148,12 +128,7 @@ fn command(arguments: &Value, tool: &str) -> Option<String> {
 
 /// Files named in a patch in the form of Codex.
 fn patched(patch: &str) -> Vec<String> {
-    const MARKS: [&str; 4] = [
-        "*** Update File: ",
-        "*** Add File: ",
-        "*** Delete File: ",
-        "*** Move to: ",
-    ];
+    const MARKS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
     patch
         .lines()
         .filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark)))
@@ -164,15 +139,12 @@ fn patched(patch: &str) -> Vec<String> {
 
 /// Pending tasks in the lists of Claude Code (`todos`), Codex (`plan`) and their likes.
 fn tasks(arguments: &Value) -> Option<Vec<String>> {
-    let list = ["todos", "plan", "tasks", "items"]
-        .iter()
-        .find_map(|key| arguments.get(key)?.as_array())?;
+    let list = ["todos", "plan", "tasks", "items"].iter().find_map(|key| arguments.get(key)?.as_array())?;
     let mut pending = Vec::new();
     for task in list {
         let status = task.get("status").and_then(Value::as_str)?;
-        let text = ["content", "step", "text", "title", "description"]
-            .iter()
-            .find_map(|key| task.get(key)?.as_str())?;
+        let text =
+            ["content", "step", "text", "title", "description"].iter().find_map(|key| task.get(key)?.as_str())?;
         if !matches!(status, "completed" | "done" | "cancelled" | "canceled") {
             let mark = if status == "in_progress" { "in progress: " } else { "" };
             pending.push(format!("{mark}{text}"));
@@ -195,9 +167,7 @@ pub(crate) fn core(command: &str) -> &str {
 }
 
 fn program(command: &str) -> &str {
-    let word = core(command)
-        .split_whitespace()
-        .find(|word| !word.contains('=') && *word != "sudo" && *word != "time");
+    let word = core(command).split_whitespace().find(|word| !word.contains('=') && *word != "sudo" && *word != "time");
     word.unwrap_or_default().rsplit('/').next().unwrap_or_default()
 }
 
@@ -213,9 +183,7 @@ fn looks_only(command: &str) -> bool {
     // A redirection writes; a chain may do anything.
     let writes = code.contains(" > ") || code.contains(" >> ") || code.contains("<<");
     let chained = code.contains("&&") || code.contains(';');
-    let git = ["git status", "git log", "git diff", "git show", "git branch"]
-        .iter()
-        .any(|look| code.starts_with(look));
+    let git = ["git status", "git log", "git diff", "git show", "git branch"].iter().any(|look| code.starts_with(look));
     let sed = code.starts_with("sed -n");
     !writes && !chained && (LOOKERS.contains(&program(command)) || git || sed)
 }
@@ -254,14 +222,8 @@ fn shorten(command: &str) -> String {
         None => (command, ""),
     };
     let line = clean_source(script);
-    let filters = [
-        " | head", " | tail", " | grep", " | rg ", " | wc", " | less", " | cat", " | sort",
-    ];
-    let end = filters
-        .iter()
-        .filter_map(|filter| line.find(filter))
-        .min()
-        .unwrap_or(line.len());
+    let filters = [" | head", " | tail", " | grep", " | rg ", " | wc", " | less", " | cat", " | sort"];
+    let end = filters.iter().filter_map(|filter| line.find(filter)).min().unwrap_or(line.len());
     let line = line[..end].trim_end().trim_end_matches("2>&1").trim_end();
     format!("{}{here}", cut(line, MAX_COMMAND))
 }
@@ -291,41 +253,21 @@ mod tests {
         assert_eq!(read("Read", r#"{"file_path":"/x/a.rs"}"#), ["/x/a.rs"]);
         assert_eq!(modified("MultiEdit", r#"{"file_path":"a.rs"}"#), ["a.rs"]);
         assert_eq!(modified("write", r#"{"filePath":"b.rs","content":""}"#), ["b.rs"]);
-        assert_eq!(
-            read("str_replace_based_edit_tool", r#"{"command":"view","path":"c.rs"}"#),
-            ["c.rs"]
-        );
-        assert_eq!(
-            modified("str_replace_based_edit_tool", r#"{"command":"create","path":"c.rs"}"#),
-            ["c.rs"]
-        );
+        assert_eq!(read("str_replace_based_edit_tool", r#"{"command":"view","path":"c.rs"}"#), ["c.rs"]);
+        assert_eq!(modified("str_replace_based_edit_tool", r#"{"command":"create","path":"c.rs"}"#), ["c.rs"]);
         let patch = r#"{"command":["apply_patch","*** Begin Patch\n*** Update File: d.rs\n*** Add File: e.rs\n*** End Patch"]}"#;
         assert_eq!(modified("shell", patch), ["d.rs", "e.rs"]);
-        assert_eq!(
-            read("shell", r#"{"command":["bash","-lc","sed -n 1,20p src/f.rs"]}"#),
-            ["src/f.rs"]
-        );
+        assert_eq!(read("shell", r#"{"command":["bash","-lc","sed -n 1,20p src/f.rs"]}"#), ["src/f.rs"]);
         assert!(modified("grep", r#"{"path":"src"}"#).is_empty());
     }
 
     #[test]
     fn commands_that_only_look_are_told_from_those_that_act() {
-        for command in [
-            "ls -la",
-            "cd x && grep -n foo src | head",
-            "git status",
-            "cat a.txt",
-            "sed -n 1,5p a",
-        ] {
+        for command in ["ls -la", "cd x && grep -n foo src | head", "git status", "cat a.txt", "sed -n 1,5p a"] {
             assert!(looks_only(command), "{command}");
         }
-        for command in [
-            "npm test",
-            "cat > a.txt << EOF",
-            "git commit -m x",
-            "cargo build | tail -3",
-            "sed -i s/a/b/ x",
-        ] {
+        for command in ["npm test", "cat > a.txt << EOF", "git commit -m x", "cargo build | tail -3", "sed -i s/a/b/ x"]
+        {
             assert!(!looks_only(command), "{command}");
         }
     }

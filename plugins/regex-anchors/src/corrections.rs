@@ -26,9 +26,7 @@ impl Corrections {
             match defect.trim() {
                 "lost-identifiers" => {
                     let names = rest.split(|c: char| c == ',' || c.is_whitespace());
-                    let names = names
-                        .map(|name| name.trim_matches(['"', '\'', '`']))
-                        .filter(|name| !name.is_empty());
+                    let names = names.map(|name| name.trim_matches(['"', '\'', '`'])).filter(|name| !name.is_empty());
                     read.lost.extend(names.map(str::to_owned));
                 }
                 "missing-section" => {
@@ -79,11 +77,7 @@ fn defuse_line(line: &str) -> Cow<'_, str> {
     if !fence && !tag {
         return Cow::Borrowed(line);
     }
-    let line = if fence {
-        line.replace("```", "'''").replace("~~~", "'''")
-    } else {
-        line.to_owned()
-    };
+    let line = if fence { line.replace("```", "'''").replace("~~~", "'''") } else { line.to_owned() };
     Cow::Owned(line.replace('<', "‹").replace('>', "›"))
 }
 
@@ -104,9 +98,6 @@ mod tests {
         assert_eq!(read.missing_sections, ["Next Steps"]);
         assert_eq!(read.tighten(1000), 750);
         assert_eq!(read.keep_less(1000), 500);
-        assert_eq!(
-            read.defuse("- a\n  ```rs\n  <tool_call>".to_owned()),
-            "- a\n  '''rs\n  ‹tool_call›"
-        );
+        assert_eq!(read.defuse("- a\n  ```rs\n  <tool_call>".to_owned()), "- a\n  '''rs\n  ‹tool_call›");
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::anchors::Index;
 use crate::calls::{Deed, core, cut};
-use crate::gather::source_of;
 use crate::secrets::Secrets;
 use crate::summary::{Command, Counted, ErrorLine, Map, Status, Summary, clean_line, clean_source, is_listable};
 use crate::words::Words;
@@ -53,7 +52,7 @@ impl Deeds {
     ) {
         self.clock += 1;
         if !failed {
-            self.touch(deed);
+            self.touch(deed, secrets);
         }
         let source = clean_source(&cut(&source_of(tool, deed), MAX_ERROR));
         let mut errors = Vec::new();
@@ -64,22 +63,13 @@ impl Deeds {
         if errors.is_empty() && !failed {
             self.resolve(&source);
         }
-        let status = if failed || !errors.is_empty() {
-            Status::Failed
-        } else {
-            Status::Ok
-        };
+        let status = if failed || !errors.is_empty() { Status::Failed } else { Status::Ok };
         if let Some(command) = deed.command.as_ref().filter(|_| !deed.looks_only) {
             self.ran(command, status, 1);
         }
         for line in errors {
             let line = cut(&clean_line(&secrets.mask(&line)), MAX_ERROR);
-            self.error(ErrorLine {
-                resolved: false,
-                count: 1,
-                source: source.clone(),
-                line,
-            });
+            self.error(ErrorLine { resolved: false, count: 1, source: source.clone(), line });
         }
     }
 
@@ -93,14 +83,13 @@ impl Deeds {
         }
     }
 
-    fn touch(&mut self, deed: &Deed) {
-        for (path, modified) in deed
-            .read
-            .iter()
-            .map(|path| (path, false))
-            .chain(deed.modified.iter().map(|path| (path, true)))
+    fn touch(&mut self, deed: &Deed, secrets: &Secrets) {
+        for (path, modified) in
+            deed.read.iter().map(|path| (path, false)).chain(deed.modified.iter().map(|path| (path, true)))
         {
-            self.file(path, modified, 0);
+            if secrets.mask(path) == path.as_str() {
+                self.file(path, modified, 0);
+            }
         }
     }
 
@@ -111,14 +100,7 @@ impl Deeds {
             file.last = last;
             file.earlier = file.earlier.saturating_add(earlier);
         } else if self.files.len() < MAX_REMEMBERED {
-            self.files.insert(
-                path.to_owned(),
-                FileUse {
-                    modified,
-                    last,
-                    earlier,
-                },
-            );
+            self.files.insert(path.to_owned(), FileUse { modified, last, earlier });
         }
     }
 
@@ -129,17 +111,7 @@ impl Deeds {
             command.count = command.count.saturating_add(count);
             *last = clock;
         } else if self.commands.len() < MAX_REMEMBERED {
-            self.commands.insert(
-                line.to_owned(),
-                (
-                    Command {
-                        status,
-                        count,
-                        line: line.to_owned(),
-                    },
-                    clock,
-                ),
-            );
+            self.commands.insert(line.to_owned(), (Command { status, count, line: line.to_owned() }, clock));
         }
     }
 
@@ -147,11 +119,7 @@ impl Deeds {
         if error.line.is_empty() {
             return;
         }
-        let source = if error.source.is_empty() {
-            "?".to_owned()
-        } else {
-            error.source.clone()
-        };
+        let source = if error.source.is_empty() { "?".to_owned() } else { error.source.clone() };
         let key = (source.clone(), error.line.clone());
         let clock = self.clock;
         if let Some((known, last)) = self.errors.get_mut(&key) {
@@ -159,10 +127,7 @@ impl Deeds {
             known.resolved = error.resolved;
             *last = clock;
         } else if self.errors.len() < MAX_REMEMBERED {
-            self.by_core
-                .entry(core(&source).to_owned())
-                .or_default()
-                .push(key.clone());
+            self.by_core.entry(core(&source).to_owned()).or_default().push(key.clone());
             self.errors.insert(key, (ErrorLine { source, ..error }, clock));
         }
     }
@@ -207,12 +172,7 @@ impl Deeds {
             return;
         };
         for (key, modified) in [("readFiles", false), ("modifiedFiles", true)] {
-            for path in details
-                .get(key)
-                .and_then(serde_json::Value::as_array)
-                .into_iter()
-                .flatten()
-            {
+            for path in details.get(key).and_then(serde_json::Value::as_array).into_iter().flatten() {
                 if let Some(path) = path.as_str().filter(|path| !path.is_empty()) {
                     self.file(path, modified, 0);
                 }
@@ -224,11 +184,7 @@ impl Deeds {
     pub(crate) fn files(&self) -> (Vec<String>, Vec<String>) {
         let of = |modified: bool| {
             let files = self.files.iter().filter(|(_, file)| file.modified == modified);
-            files
-                .map(|(path, _)| path.clone())
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect()
+            files.map(|(path, _)| path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
         };
         (of(false), of(true))
     }
@@ -242,32 +198,20 @@ impl Deeds {
                 .filter(|(path, file)| file.modified == wanted && is_listable(path))
                 .map(|(path, file)| {
                     let count = index.file_mentions(path).saturating_add(file.earlier).max(1);
-                    (
-                        Counted {
-                            name: path.clone(),
-                            count,
-                        },
-                        file.last,
-                    )
+                    (Counted { name: path.clone(), count }, file.last)
                 })
                 .collect();
             files.sort_by(|(a, a_last), (b, b_last)| {
-                (b.count, b_last)
-                    .cmp(&(a.count, a_last))
-                    .then_with(|| a.name.cmp(&b.name))
+                (b.count, b_last).cmp(&(a.count, a_last)).then_with(|| a.name.cmp(&b.name))
             });
             list.extend(files.into_iter().map(|(file, _)| file));
         }
         let mut commands: Vec<(Command, u64)> = self.commands.into_values().collect();
         commands.sort_by(|(a, a_last), (b, b_last)| a_last.cmp(b_last).then_with(|| a.line.cmp(&b.line)));
-        summary
-            .commands
-            .extend(commands.into_iter().map(|(command, _)| command));
+        summary.commands.extend(commands.into_iter().map(|(command, _)| command));
         let mut errors: Vec<(ErrorLine, u64)> = self.errors.into_values().collect();
         errors.sort_by(|(a, a_last), (b, b_last)| {
-            a_last
-                .cmp(b_last)
-                .then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
+            a_last.cmp(b_last).then_with(|| (&a.source, &a.line).cmp(&(&b.source, &b.line)))
         });
         // What went away matters little: only the newest of it.
         let resolved = errors.iter().filter(|(error, _)| error.resolved).count();
@@ -278,6 +222,17 @@ impl Deeds {
             !old
         });
         summary.errors.extend(errors.into_iter().map(|(error, _)| error));
+    }
+}
+
+/// The name by which a call is known among errors: what its command does, or its tool and file.
+fn source_of(tool: &str, deed: &Deed) -> String {
+    match &deed.command {
+        Some(command) => core(command).to_owned(),
+        None => {
+            let file = deed.modified.first().or_else(|| deed.read.first()).map_or("", String::as_str);
+            clean_line(&format!("{tool} {file}"))
+        }
     }
 }
 
@@ -299,9 +254,7 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
         let last = report.lines().rev().map(str::trim).find(|line| {
             let lower = line.to_ascii_lowercase();
             let says = !line.is_empty() && line.len() <= LONGEST;
-            says && !["command exited with", "command aborted", "aborted"]
-                .iter()
-                .any(|end| lower.starts_with(end))
+            says && !["command exited with", "command aborted", "aborted"].iter().any(|end| lower.starts_with(end))
         });
         found.extend(last.map(without_escapes));
     }

@@ -8,8 +8,8 @@ use contextengine_sdk::Host;
 
 use crate::anchors::ALSO;
 use crate::config::Budgets;
-use crate::gather::{floor, head_and_tail, mentions};
 use crate::summary::{Counted, NameList, OpenKind, Status, Summary, clean_block};
+use crate::text::{floor, head_and_tail, mentions};
 use crate::words::Words;
 
 /// A part of the summary that has a budget. The order is that in which they give way.
@@ -28,11 +28,13 @@ enum Part {
     Notes,
     Focus,
     Messages,
+    /// Names that the host asked for.
+    Demanded,
     Constraints,
     Goal,
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part::Anchors,
     Part::Commands,
     Part::Read,
@@ -46,6 +48,7 @@ const PARTS: [Part; 15] = [
     Part::Notes,
     Part::Focus,
     Part::Messages,
+    Part::Demanded,
     Part::Constraints,
     Part::Goal,
 ];
@@ -69,9 +72,7 @@ pub(crate) struct Fitter {
 
 impl std::fmt::Debug for Fitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fitter")
-            .field("budgets", &self.budgets)
-            .finish_non_exhaustive()
+        f.debug_struct("Fitter").field("budgets", &self.budgets).finish_non_exhaustive()
     }
 }
 
@@ -80,10 +81,7 @@ impl Fitter {
     pub(crate) fn new(full: Summary, budgets: &Budgets, focus: &[String], words: &Words, host: &Host) -> Self {
         let mut texts: Vec<String> = Vec::new();
         let mut ranks: Vec<Vec<(u8, u64)>> = Vec::new();
-        let budgets: Vec<u32> = PARTS
-            .iter()
-            .map(|part| budget(*part, budgets, !focus.is_empty()))
-            .collect();
+        let budgets: Vec<u32> = PARTS.iter().map(|part| budget(*part, budgets, !focus.is_empty())).collect();
         for part in PARTS {
             let items = part_items(&full, part, words);
             let order = order_of(part, &full, items.len());
@@ -98,10 +96,7 @@ impl Fitter {
         let parts = ranks
             .into_iter()
             .map(|ranks| {
-                let item = |rank| Item {
-                    rank,
-                    tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM),
-                };
+                let item = |rank| Item { rank, tokens: counts.next().unwrap_or(0).saturating_add(PER_ITEM) };
                 ranks.into_iter().map(item).collect()
             })
             .collect();
@@ -163,7 +158,7 @@ impl Fitter {
                     into.earlier.extend(shortened(last, left, host));
                 }
             }
-            Part::Anchors => into.anchors = pick_names(&full.anchors, chosen),
+            Part::Anchors | Part::Demanded => into.anchors.extend(pick_names(&names_of(full, part), chosen)),
         }
     }
 
@@ -173,10 +168,7 @@ impl Fitter {
         for (at, message) in self.full.messages.iter().enumerate() {
             if chosen.get(at) == Some(&true) {
                 into.messages.push(message.clone());
-            } else if let Some(short) = (straddler == Some(at))
-                .then(|| shortened(message, left, host))
-                .flatten()
-            {
+            } else if let Some(short) = (straddler == Some(at)).then(|| shortened(message, left, host)).flatten() {
                 into.messages.push(short);
             }
         }
@@ -187,14 +179,10 @@ impl Fitter {
 fn budget(part: Part, budgets: &Budgets, focused: bool) -> u32 {
     // With a focus, what serves it gets more room, at the cost of what gives way first.
     let more = |budget: u32| {
-        if focused {
-            budget.saturating_add(budget / 2)
-        } else {
-            budget
-        }
+        if focused { budget.saturating_add(budget / 2) } else { budget }
     };
     match part {
-        Part::Anchors => budgets.anchors,
+        Part::Anchors | Part::Demanded => budgets.anchors,
         Part::Commands => budgets.commands,
         Part::Read => budgets.files / 3,
         Part::Errors => budgets.errors,
@@ -221,40 +209,19 @@ fn part_items(full: &Summary, part: Part, words: &Words) -> Vec<(String, u8)> {
         Part::Constraints => plain(&full.constraints),
         Part::Replaced => full.replaced.iter().map(|it| (it.item(), 0)).collect(),
         Part::Messages => plain(&full.messages),
-        Part::Open => full
-            .open
-            .iter()
-            .map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo)))
-            .collect(),
+        Part::Open => full.open.iter().map(|open| (open.item(), u8::from(open.kind != OpenKind::Todo))).collect(),
         Part::State => plain(&full.state),
-        Part::Decisions => full
-            .decisions
-            .iter()
-            .map(|text| (text.clone(), words.decision(text)))
-            .collect(),
+        Part::Decisions => full.decisions.iter().map(|text| (text.clone(), words.decision(text))).collect(),
         Part::Modified => full.modified.iter().map(|file| (file.item(), 0)).collect(),
         Part::Read => full.read.iter().map(|file| (file.item(), 0)).collect(),
-        Part::Commands => full
-            .commands
-            .iter()
-            .map(|it| (it.item(), u8::from(it.status == Status::Failed)))
-            .collect(),
-        Part::Errors => full
-            .errors
-            .iter()
-            .map(|error| (error.item(), u8::from(!error.resolved)))
-            .collect(),
+        Part::Commands => full.commands.iter().map(|it| (it.item(), u8::from(it.status == Status::Failed))).collect(),
+        Part::Errors => full.errors.iter().map(|error| (error.item(), u8::from(!error.resolved))).collect(),
         Part::Notes => plain(&full.notes),
         Part::Earlier => plain(&full.earlier),
-        Part::Anchors => full
-            .anchors
-            .iter()
-            .flat_map(|list| {
-                list.names
-                    .iter()
-                    .map(move |name| (name.item(), u8::from(list.kind == ALSO) * 4))
-            })
-            .collect(),
+        Part::Anchors | Part::Demanded => {
+            let names = names_of(full, part).into_iter().flat_map(|list| list.names);
+            names.map(|name| (name.item(), 0)).collect()
+        }
     }
 }
 
@@ -263,9 +230,15 @@ fn order_of(part: Part, full: &Summary, len: usize) -> Vec<u64> {
     let len = len as u64;
     match part {
         Part::Modified | Part::Read => (0..len).rev().collect(),
-        Part::Anchors => spread(&full.anchors),
+        Part::Anchors | Part::Demanded => spread(&names_of(full, part)),
         _ => (0..len).collect(),
     }
+}
+
+/// The lists of names of a part: those that the host asked for, or the others.
+fn names_of(full: &Summary, part: Part) -> Vec<NameList> {
+    let demanded = part == Part::Demanded;
+    full.anchors.iter().filter(|list| (list.kind == ALSO) == demanded).cloned().collect()
 }
 
 /// The names of every kind share one budget: the first of each kind, then the second of each, and so on.
@@ -295,27 +268,15 @@ fn choose(items: &[Item], budget: u32) -> (Vec<bool>, u32) {
 }
 
 fn pick<T: Clone>(items: &[T], chosen: &[bool]) -> Vec<T> {
-    items
-        .iter()
-        .zip(chosen)
-        .filter(|(_, chosen)| **chosen)
-        .map(|(item, _)| item.clone())
-        .collect()
+    items.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(item, _)| item.clone()).collect()
 }
 
 fn pick_names(lists: &[NameList], chosen: &[bool]) -> Vec<NameList> {
     let mut chosen = chosen.iter();
     let picked = lists.iter().map(|list| {
-        let names: Vec<Counted> = list
-            .names
-            .iter()
-            .filter(|_| chosen.next().copied().unwrap_or(false))
-            .cloned()
-            .collect();
-        NameList {
-            kind: list.kind.clone(),
-            names,
-        }
+        let names: Vec<Counted> =
+            list.names.iter().filter(|_| chosen.next().copied().unwrap_or(false)).cloned().collect();
+        NameList { kind: list.kind.clone(), names }
     });
     picked.filter(|list| !list.names.is_empty()).collect()
 }
@@ -340,7 +301,7 @@ fn shortened(text: &str, tokens: u32, host: &Host) -> Option<String> {
 fn allocate(wants: &[u32; PARTS.len()], whole: u32) -> [u32; PARTS.len()] {
     /// A part that wants no more than this gives all of it or nothing: a quarter would hold no item.
     const SMALL: u32 = 80;
-    let users = |part: Part| matches!(part, Part::Messages | Part::Constraints | Part::Goal);
+    let users = |part: Part| matches!(part, Part::Messages | Part::Demanded | Part::Constraints | Part::Goal);
     let steps: [(&dyn Fn(Part) -> bool, bool); 4] = [
         (&|part| !users(part), false),
         (&|part| part == Part::Messages, false),
@@ -376,12 +337,7 @@ mod tests {
 
     #[test]
     fn parts_give_way_in_order_and_never_exceed_the_whole() {
-        let full = [
-            (Part::Anchors, 2000),
-            (Part::Open, 400),
-            (Part::Messages, 4000),
-            (Part::Constraints, 1000),
-        ];
+        let full = [(Part::Anchors, 2000), (Part::Open, 400), (Part::Messages, 4000), (Part::Constraints, 1000)];
         for (whole, left) in [
             (9000, [2000, 400, 4000, 1000]),
             (7000, [1600, 400, 4000, 1000]),

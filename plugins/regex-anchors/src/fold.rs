@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::config::Config;
 use crate::corrections::Corrections;
 use crate::fit::Fitter;
-use crate::gather::{Gather, Gathered, Tools, focus_words};
+use crate::gather::{Gather, Gathered, Tools};
 use crate::summary::{MARKER, Section, Set, Summary, render};
+use crate::text::focus_words;
 
 /// What the fixed lines and the headings of a summary take, in tokens, measured with o200k_base.
 const FRAME: u32 = 220;
@@ -81,10 +82,7 @@ pub(crate) fn compress(
         )));
     }
     let details = details(&gathered, &summary, &cut);
-    let positions = (0..)
-        .zip(&cut.folded)
-        .filter(|(_, folded)| **folded)
-        .map(|(at, _): (Position, _)| at);
+    let positions = (0..).zip(&cut.folded).filter(|(_, folded)| **folded).map(|(at, _): (Position, _)| at);
     let mut plan = PlanBuilder::over(layout);
     plan.fold_with(positions, text, Some(details))
         .map_err(|error| Failure::failed(format!("the fold is not a plan: {error}")))?;
@@ -112,17 +110,13 @@ fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Correcti
     let spare = target.saturating_sub(for_summary).saturating_sub(mandatory);
     let keep = corrections.keep_less(config.keep_recent_tokens.min(spare));
     let recent = recent_groups(infos, keep, &must);
-    let folded: Vec<bool> = infos
-        .iter()
-        .map(|info| !must.contains(&info.group) && !recent.contains(&info.group))
-        .collect();
+    let folded: Vec<bool> =
+        infos.iter().map(|info| !must.contains(&info.group) && !recent.contains(&info.group)).collect();
     let chosen = || infos.iter().zip(&folded);
     Cut {
         kept_tokens: tokens_of(&mut chosen().filter(|(_, folded)| !**folded).map(|(info, _)| info)),
         folded_tokens: tokens_of(&mut chosen().filter(|(_, folded)| **folded).map(|(info, _)| info)),
-        fresh: chosen()
-            .filter(|(info, folded)| **folded && info.kind != EntryKind::Summary)
-            .count() as u32,
+        fresh: chosen().filter(|(info, folded)| **folded && info.kind != EntryKind::Summary).count() as u32,
         folded,
     }
 }
@@ -171,11 +165,7 @@ fn within(fitter: &Fitter, limit: u32, corrections: &Corrections, host: &Host) -
         }
         // As much less as it was too long, and a little more, as items go whole.
         let over = tokens - limit;
-        whole = if tries + 1 == TRIES {
-            0
-        } else {
-            whole.saturating_sub(over + over / 4 + 8)
-        };
+        whole = if tries + 1 == TRIES { 0 } else { whole.saturating_sub(over + over / 4 + 8) };
     }
 }
 

@@ -12,15 +12,18 @@ mod calls;
 mod config;
 mod corrections;
 mod deeds;
+mod finish;
 mod fit;
 mod fold;
 mod gather;
 mod parse;
+mod paths;
 mod pattern;
 mod secrets;
 mod shape;
 mod summary;
 mod supersede;
+mod text;
 mod words;
 
 use std::cell::OnceCell;
@@ -55,19 +58,14 @@ impl Plugin for RegexAnchors {
     }
 
     fn configure(config: &str) -> Result<Self, String> {
-        Ok(Self {
-            config: Config::from_json(config)?,
-            tools: OnceCell::new(),
-        })
+        Ok(Self { config: Config::from_json(config)?, tools: OnceCell::new() })
     }
 }
 
 impl Compressor for RegexAnchors {
     fn should_compress(&self, _: &dyn View, _: &Host, pressure: &Pressure) -> Decision {
         // What the provider counted includes system prompt and tools; the budget does not.
-        let measured = pressure
-            .measured
-            .map_or(0, |measured| measured.saturating_sub(pressure.overhead));
+        let measured = pressure.measured.map_or(0, |measured| measured.saturating_sub(pressure.overhead));
         let used = pressure.entries.max(measured);
         let budget = pressure.budget;
         let figures = format!("the entries take {used} of {budget} tokens");
@@ -84,9 +82,7 @@ impl Compressor for RegexAnchors {
 
     fn compress(&self, view: &dyn View, host: &Host, request: &CompressRequest) -> Result<Outcome, Failure> {
         let tools = self.tools.get_or_init(|| Tools::new(&self.config));
-        let tools = tools
-            .as_ref()
-            .map_err(|error| Failure::failed(format!("a pattern does not compile: {error}")))?;
+        let tools = tools.as_ref().map_err(|error| Failure::failed(format!("a pattern does not compile: {error}")))?;
         fold::compress(view, host, request, &self.config, tools)
     }
 }

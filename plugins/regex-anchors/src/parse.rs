@@ -29,21 +29,13 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         }
         rest.push(line);
     }
-    let mut reader = Reader {
-        summary: Summary::default(),
-        section: None,
-        item: None,
-        rest,
-    };
+    let mut reader = Reader { summary: Summary::default(), section: None, item: None, rest };
     for line in lines {
         reader.line(line);
     }
     reader.end_item();
     let rest = reader.rest.join("\n");
-    Some(Parsed {
-        summary: reader.summary,
-        rest: rest.trim().to_owned(),
-    })
+    Some(Parsed { summary: reader.summary, rest: rest.trim().to_owned() })
 }
 
 struct Reader<'t> {
@@ -131,19 +123,13 @@ fn put(summary: &mut Summary, section: Section, item: &str) -> bool {
 
 fn replaced(item: &str) -> Option<Replaced> {
     let (old, by) = item.strip_prefix("~~")?.split_once("~~ replaced by: ")?;
-    Some(Replaced {
-        old: old.to_owned(),
-        by: by.to_owned(),
-    })
+    Some(Replaced { old: old.to_owned(), by: by.to_owned() })
 }
 
 fn open(item: &str) -> Option<Open> {
     let (word, text) = item.split_once(": ")?;
     let kind = OpenKind::ALL.into_iter().find(|kind| kind.word() == word)?;
-    Some(Open {
-        kind,
-        text: text.to_owned(),
-    })
+    Some(Open { kind, text: text.to_owned() })
 }
 
 /// `word ×3: …` as the word, the number and the rest.
@@ -158,11 +144,7 @@ fn counted_head(item: &str) -> Option<(&str, u32, &str)> {
 fn command(item: &str) -> Option<Command> {
     let (word, count, line) = counted_head(item)?;
     let status = Status::ALL.into_iter().find(|status| status.word() == word)?;
-    Some(Command {
-        status,
-        count,
-        line: line.to_owned(),
-    })
+    Some(Command { status, count, line: line.to_owned() })
 }
 
 fn error(item: &str) -> Option<ErrorLine> {
@@ -173,12 +155,7 @@ fn error(item: &str) -> Option<ErrorLine> {
         _ => return None,
     };
     let (source, line) = tail.split_once(ARROW)?;
-    Some(ErrorLine {
-        resolved,
-        count,
-        source: source.to_owned(),
-        line: line.to_owned(),
-    })
+    Some(ErrorLine { resolved, count, source: source.to_owned(), line: line.to_owned() })
 }
 
 fn name_list(item: &str) -> Option<NameList> {
@@ -186,20 +163,11 @@ fn name_list(item: &str) -> Option<NameList> {
     let names = tail
         .split(", ")
         .map(|name| match name.rsplit_once(" ×") {
-            Some((name, count)) => Some(Counted {
-                name: name.to_owned(),
-                count: count.parse().ok()?,
-            }),
-            None => Some(Counted {
-                name: name.to_owned(),
-                count: 1,
-            }),
+            Some((name, count)) => Some(Counted { name: name.to_owned(), count: count.parse().ok()? }),
+            None => Some(Counted { name: name.to_owned(), count: 1 }),
         })
         .collect::<Option<Vec<_>>>()?;
-    names.iter().all(|name| is_listable(&name.name)).then(|| NameList {
-        kind: kind.to_owned(),
-        names,
-    })
+    names.iter().all(|name| is_listable(&name.name)).then(|| NameList { kind: kind.to_owned(), names })
 }
 
 #[cfg(test)]
@@ -221,23 +189,16 @@ mod tests {
     }
 
     fn block() -> impl Strategy<Value = String> {
-        nasty()
-            .prop_map(|text| clean_block(&text))
-            .prop_filter("empty", |text| !text.is_empty())
+        nasty().prop_map(|text| clean_block(&text)).prop_filter("empty", |text| !text.is_empty())
     }
 
     fn line() -> impl Strategy<Value = String> {
-        nasty()
-            .prop_map(|text| clean_line(&text))
-            .prop_filter("empty", |text| !text.is_empty())
+        nasty().prop_map(|text| clean_line(&text)).prop_filter("empty", |text| !text.is_empty())
     }
 
     fn names() -> impl Strategy<Value = Vec<Counted>> {
         let name = line().prop_filter("not listable", |name| is_listable(name));
-        prop::collection::vec(
-            (name, 1_u32..50).prop_map(|(name, count)| Counted { name, count }),
-            0..4,
-        )
+        prop::collection::vec((name, 1_u32..50).prop_map(|(name, count)| Counted { name, count }), 0..4)
     }
 
     prop_compose! {
@@ -302,11 +263,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_host_around_a_summary_are_not_part_of_it() {
-        let summary = Summary {
-            goal: Some("a".to_owned()),
-            rounds: 1,
-            ..Summary::default()
-        };
+        let summary = Summary { goal: Some("a".to_owned()), rounds: 1, ..Summary::default() };
         let text = format!("Summary of before:\n<summary>\n{}\n</summary>", render(&summary, &[]));
         let parsed = parse(&text);
         assert_eq!(

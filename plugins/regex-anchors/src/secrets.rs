@@ -22,16 +22,7 @@ const TOKEN: &str = r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0
 const ASSIGNED: &str = r#"(?i:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)["']?[ \t]*(?:=>|:=|=|:)[ \t]*["']?[!#-&(-+\--:<-~]{6,}"#;
 
 /// How such names begin; no key of a vendor begins so.
-const NAMES: [&str; 8] = [
-    "passw",
-    "passphrase",
-    "secret",
-    "token",
-    "api",
-    "access",
-    "private",
-    "credential",
-];
+const NAMES: [&str; 8] = ["passw", "passphrase", "secret", "token", "api", "access", "private", "credential"];
 
 /// Finds secrets by their shape.
 #[derive(Debug)]
@@ -50,10 +41,7 @@ impl Secrets {
              |://[A-Za-z0-9._~%-]*:[A-Za-z0-9._~%!$&*+,;=-]+@\
              |{ASSIGNED}"
         );
-        Ok(Self {
-            all: Pattern::new(&all)?,
-            token: Pattern::new(TOKEN)?,
-        })
+        Ok(Self { all: Pattern::new(&all)?, token: Pattern::new(TOKEN)? })
     }
 
     /// Is the string, or a part of it, shaped like a vendor's key?
@@ -125,9 +113,7 @@ fn block_end(text: &str, from: usize) -> usize {
         return text.len();
     };
     let line = from + footer + FOOTER.len();
-    text[line..]
-        .find("-----")
-        .map_or(text.len(), |dashes| line + dashes + "-----".len())
+    text[line..].find("-----").map_or(text.len(), |dashes| line + dashes + "-----".len())
 }
 
 /// Is what stands behind a name such as `token:` a value, rather than a type, a variable or the next word?
@@ -135,9 +121,7 @@ fn is_secret_value(operator: &str, quoted: bool, value: &str) -> bool {
     if value.starts_with(['$', '<', '{', '[', '(', '*']) || value.contains('(') || value.contains("env.") {
         return false;
     }
-    let plain_word = value
-        .bytes()
-        .all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
+    let plain_word = value.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b',' | b'_' | b'-' | b';'));
     // `token: string` and `secret: must` are types and prose; `password=letmein` is not.
     !plain_word || quoted || (operator == "=" && value.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
@@ -154,18 +138,12 @@ mod tests {
             ("key sk-proj-abcdefghijklmnop1234 end", "key [redacted] end"),
             ("ghp_0123456789abcdefABCD", "[redacted]"),
             ("AKIAIOSFODNN7EXAMPLE, then", "[redacted], then"),
-            (
-                "Authorization: Bearer abcdef.ghijkl.mnopqr",
-                "Authorization: Bearer [redacted]",
-            ),
+            ("Authorization: Bearer abcdef.ghijkl.mnopqr", "Authorization: Bearer [redacted]"),
             ("password=hunter22", "password=[redacted]"),
             ("DB_PASSWORD: 'hunter22'", "DB_PASSWORD: '[redacted]'"),
             ("\"api_key\": \"abc123def\"", "\"api_key\": \"[redacted]\""),
             ("postgres://me:pw@db:5432/x", "postgres://me:[redacted]@db:5432/x"),
-            (
-                "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb",
-                "a\n[redacted]\nb",
-            ),
+            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n[redacted]\nb"),
             ("-----BEGIN PRIVATE KEY-----\nMIIE cut", "[redacted]"),
         ] {
             assert_eq!(secrets.mask(text), masked);
@@ -191,10 +169,7 @@ mod tests {
     #[test]
     fn masking_twice_changes_nothing_more() {
         let secrets = Secrets::new().unwrap();
-        for text in [
-            "token=abc12345 secret: \"x1y2z3w4\"",
-            "https://u:p@h/ Bearer 0123456789abcdef0123",
-        ] {
+        for text in ["token=abc12345 secret: \"x1y2z3w4\"", "https://u:p@h/ Bearer 0123456789abcdef0123"] {
             let once = secrets.mask(text).into_owned();
             assert_eq!(secrets.mask(&once), once);
         }

@@ -223,10 +223,7 @@ pub(crate) fn render(summary: &Summary, required: &[String]) -> String {
     let _ = write!(out, "{MARKER}\n{INTRO}\n");
     for section in Section::ALL {
         if section == Section::Originals {
-            for heading in required
-                .iter()
-                .filter(|heading| Section::ALL.iter().all(|s| s.heading() != *heading))
-            {
+            for heading in required.iter().filter(|heading| Section::ALL.iter().all(|s| s.heading() != *heading)) {
                 let _ = write!(out, "\n## {heading}\n{NOTHING}\n");
             }
         }
@@ -335,11 +332,7 @@ impl Open {
 }
 
 fn times(count: u32) -> String {
-    if count > 1 {
-        format!(" ×{count}")
-    } else {
-        String::new()
-    }
+    if count > 1 { format!(" ×{count}") } else { String::new() }
 }
 
 impl Command {

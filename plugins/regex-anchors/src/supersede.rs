@@ -70,20 +70,8 @@ const CHANGE: &[&str] = &[
     "代わりに",
     "変更",
 ];
-const ADDITION: &[&str] = &[
-    "also",
-    "too",
-    "as well",
-    "additionally",
-    "in addition",
-    "both",
-    "auch",
-    "aussi",
-    "también",
-    "也",
-    "还",
-    "も",
-];
+const ADDITION: &[&str] =
+    &["also", "too", "as well", "additionally", "in addition", "both", "auch", "aussi", "también", "也", "还", "も"];
 const PERMISSION: &[&str] = &[
     "you may now",
     "you can now",
@@ -178,11 +166,7 @@ impl Statement {
                 }
             }
         }
-        Self {
-            text: text.to_owned(),
-            subject,
-            values,
-        }
+        Self { text: text.to_owned(), subject, values }
     }
 }
 
@@ -199,10 +183,7 @@ fn value(word: &str) -> Option<Value> {
     } else {
         ValueKind::Unit
     };
-    Some(Value {
-        kind,
-        text: word.to_owned(),
-    })
+    Some(Value { kind, text: word.to_owned() })
 }
 
 /// Plural and singular are one subject.
@@ -233,15 +214,9 @@ fn has_any(text: &str, words: &[&str]) -> bool {
 fn has(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, _)| {
         let ascii = words.is_ascii();
-        let open = text[..at]
-            .chars()
-            .next_back()
-            .is_none_or(|c| !ascii || !c.is_alphanumeric());
+        let open = text[..at].chars().next_back().is_none_or(|c| !ascii || !c.is_alphanumeric());
         let close = words.ends_with([' ', '\''])
-            || text[at + words.len()..]
-                .chars()
-                .next()
-                .is_none_or(|c| !ascii || !c.is_alphanumeric());
+            || text[at + words.len()..].chars().next().is_none_or(|c| !ascii || !c.is_alphanumeric());
         open && close
     })
 }
@@ -259,18 +234,10 @@ fn swap(lower: &str) -> Option<String> {
         " en lugar de ",
         "而不是",
     ];
-    let out = BEFORE
-        .iter()
-        .find_map(|mark| lower.split_once(mark).map(|(_, out)| out));
-    let out = out.or_else(|| {
-        lower
-            .split_once(" from ")
-            .filter(|(_, tail)| tail.contains(" to "))
-            .map(|(_, tail)| tail)
-    })?;
-    let word = out
-        .split_whitespace()
-        .find(|word| !matches!(*word, "the" | "a" | "an" | "using" | "use"))?;
+    let out = BEFORE.iter().find_map(|mark| lower.split_once(mark).map(|(_, out)| out));
+    let out =
+        out.or_else(|| lower.split_once(" from ").filter(|(_, tail)| tail.contains(" to ")).map(|(_, tail)| tail))?;
+    let word = out.split_whitespace().find(|word| !matches!(*word, "the" | "a" | "an" | "using" | "use"))?;
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
     (!word.is_empty() && !STOP.contains(&word)).then(|| word.to_owned())
 }
@@ -309,16 +276,7 @@ pub(crate) fn replaces(new: &Statement, old: &Statement, latest_value: bool) -> 
     }
     let ends = has_any(
         &new_lower,
-        &[
-            "no longer",
-            "anymore",
-            "any more",
-            "not anymore",
-            "stop using",
-            "nicht mehr",
-            "ya no",
-            "不再",
-        ],
+        &["no longer", "anymore", "any more", "not anymore", "stop using", "nicht mehr", "ya no", "不再"],
     );
     if ends && same_subject {
         return true;
@@ -349,9 +307,7 @@ impl Statement {
 pub(crate) fn values_gone(replaced: &[Replaced], in_force: &[String]) -> Vec<String> {
     let numbers = |text: &str| {
         let values = Statement::new(text).values.into_iter();
-        values
-            .filter(|value| value.kind == ValueKind::Number && value.text.len() >= 3)
-            .map(|value| value.text)
+        values.filter(|value| value.kind == ValueKind::Number && value.text.len() >= 3).map(|value| value.text)
     };
     let held: BTreeSet<String> = in_force.iter().flat_map(|text| numbers(text)).collect();
     replaced
@@ -365,10 +321,7 @@ fn forgotten(lower: &str) -> Option<&str> {
     FORGET.iter().find_map(|mark| {
         let at = lower.find(mark)?;
         let open = lower[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
-        let object = lower[at + mark.len()..]
-            .split(['.', ',', ';', '!'])
-            .next()
-            .unwrap_or_default();
+        let object = lower[at + mark.len()..].split(['.', ',', ';', '!']).next().unwrap_or_default();
         (open && !object.trim().is_empty()).then_some(object)
     })
 }

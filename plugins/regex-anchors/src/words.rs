@@ -123,12 +123,7 @@ impl Words {
     /// Compiles the forms; `extra` are words of the operator that oblige too.
     pub(crate) fn new(extra: &[String]) -> Result<Self, String> {
         let mut constraint: Vec<String> = CONSTRAINT.iter().map(|&form| utf8(form)).collect();
-        constraint.extend(
-            extra
-                .iter()
-                .filter(|word| !word.trim().is_empty())
-                .map(|word| escape(word.trim())),
-        );
+        constraint.extend(extra.iter().filter(|word| !word.trim().is_empty()).map(|word| escape(word.trim())));
         let own = |forms: &[&str]| forms.iter().map(|&form| utf8(form)).collect::<Vec<_>>();
         let compile = |forms: Vec<String>| any(&forms.iter().map(String::as_str).collect::<Vec<_>>());
         Ok(Self {
@@ -275,11 +270,9 @@ fn split<'t>(line: &'t str, found: &mut Vec<&'t str>) {
 }
 
 fn is_abbreviation(text: &str) -> bool {
-    [
-        "e.g.", "i.e.", "etc.", "vs.", "cf.", "z.B.", "d.h.", "bzw.", "p. ex.", "approx.",
-    ]
-    .iter()
-    .any(|short| text.ends_with(short))
+    ["e.g.", "i.e.", "etc.", "vs.", "cf.", "z.B.", "d.h.", "bzw.", "p. ex.", "approx."]
+        .iter()
+        .any(|short| text.ends_with(short))
 }
 
 fn push<'t>(sentence: &'t str, found: &mut Vec<&'t str>) {
@@ -290,81 +283,81 @@ fn push<'t>(sentence: &'t str, found: &mut Vec<&'t str>) {
     }
 }
 
+/// Messages, in lower case and without marks around them, that say nothing to remember.
+const TRIVIAL: &[&str] = &[
+    "",
+    "ok",
+    "okay",
+    "k",
+    "yes",
+    "y",
+    "yeah",
+    "yep",
+    "yup",
+    "sure",
+    "no",
+    "n",
+    "nope",
+    "continue",
+    "go",
+    "go on",
+    "go ahead",
+    "proceed",
+    "next",
+    "keep going",
+    "carry on",
+    "thanks",
+    "thank you",
+    "thx",
+    "ty",
+    "great",
+    "nice",
+    "cool",
+    "good",
+    "perfect",
+    "done",
+    "lgtm",
+    "hi",
+    "hello",
+    "hey",
+    "stop",
+    "wait",
+    "resume",
+    "retry",
+    "try again",
+    "do it",
+    "yes please",
+    "please continue",
+    "please do",
+    "ok continue",
+    "ja",
+    "nein",
+    "weiter",
+    "danke",
+    "oui",
+    "non",
+    "merci",
+    "continuez",
+    "sí",
+    "si",
+    "gracias",
+    "sigue",
+    "好",
+    "好的",
+    "继续",
+    "是",
+    "谢谢",
+    "はい",
+    "続けて",
+    "お願いします",
+    "ありがとう",
+];
+
 /// Messages that move the work on but say nothing to remember.
 pub(crate) fn is_trivial(message: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "",
-        "ok",
-        "okay",
-        "k",
-        "yes",
-        "y",
-        "yeah",
-        "yep",
-        "yup",
-        "sure",
-        "no",
-        "n",
-        "nope",
-        "continue",
-        "go",
-        "go on",
-        "go ahead",
-        "proceed",
-        "next",
-        "keep going",
-        "carry on",
-        "thanks",
-        "thank you",
-        "thx",
-        "ty",
-        "great",
-        "nice",
-        "cool",
-        "good",
-        "perfect",
-        "done",
-        "lgtm",
-        "hi",
-        "hello",
-        "hey",
-        "stop",
-        "wait",
-        "resume",
-        "retry",
-        "try again",
-        "do it",
-        "yes please",
-        "please continue",
-        "please do",
-        "ok continue",
-        "ja",
-        "nein",
-        "weiter",
-        "danke",
-        "oui",
-        "non",
-        "merci",
-        "continuez",
-        "sí",
-        "si",
-        "gracias",
-        "sigue",
-        "好",
-        "好的",
-        "继续",
-        "是",
-        "谢谢",
-        "はい",
-        "続けて",
-        "お願いします",
-        "ありがとう",
-    ];
-    let words = message
-        .trim()
-        .trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' || c == '。' || c == '！');
+    let words = message.trim().trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' || c == '。' || c == '！');
     let command = words.starts_with('/') && !words[1..].contains(['/', ' ', '\n']);
-    command || (words.len() <= 24 && WORDS.contains(&words.to_lowercase().as_str()))
+    command || (words.len() <= 24 && TRIVIAL.contains(&words.to_lowercase().as_str()))
 }
 
 #[cfg(test)]

@@ -20,10 +20,7 @@ fn assert_golden(name: &str, view: &MemoryView, request: &CompressRequest) {
         std::fs::write(&path, &found).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        found, expected,
-        "{name} changed; if that is meant, run with UPDATE_GOLDEN=1"
-    );
+    assert_eq!(found, expected, "{name} changed; if that is meant, run with UPDATE_GOLDEN=1");
 }
 
 fn filler() -> String {
@@ -78,11 +75,7 @@ fn a_second_compaction_merges_the_first_and_strikes_out_what_was_taken_back() {
         .summary(first.text)
         .user("now write the changelog entry")
         .assistant("")
-        .call(
-            "1",
-            "edit",
-            r#"{"path":"CHANGELOG.md","oldText":"","newText":"- Quoted fields are kept."}"#,
-        )
+        .call("1", "edit", r#"{"path":"CHANGELOG.md","oldText":"","newText":"- Quoted fields are kept."}"#)
         .result("1", "ok")
         .assistant("The entry is written in CHANGELOG.md.")
         .user("You may now change the public API in src/lib.rs. The service must listen on port 8080.")
@@ -132,9 +125,16 @@ fn a_foreign_summary_a_focus_and_notes() {
     let mut request = request(20_000);
     request.focus = Some("tax rules".to_owned());
     request.memory = vec!["The user pays by invoice; password=letmein99".to_owned()];
-    request.corrections = vec![
-        "lost-identifiers:INV-2024-77, crates/tax".to_owned(),
-        "missing-section:Next Steps".to_owned(),
-    ];
+    request.corrections =
+        vec!["lost-identifiers:INV-2024-77, crates/tax".to_owned(), "missing-section:Next Steps".to_owned()];
     assert_golden("foreign.md", &view, &request);
+}
+
+#[test]
+fn the_example_of_the_readme_is_what_the_code_writes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let golden = std::fs::read_to_string(folder.join("tests/golden/merged.md")).unwrap();
+    let (text, _) = golden.split_once("\n\n<!-- details").unwrap();
+    assert!(readme.contains(&format!("```markdown\n{text}\n```")));
 }

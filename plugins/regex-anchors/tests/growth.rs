@@ -19,30 +19,16 @@ fn work(mut view: MemoryView, round: u32) -> MemoryView {
                 "Step {step} of round {round}: change the parser in {file} and tell me what broke. {}",
                 "It is for the long report. ".repeat(10)
             ))
-            .assistant(format!(
-                "I decided to rewrite the loop of round {round} step {step} because it was quadratic."
-            ))
+            .assistant(format!("I decided to rewrite the loop of round {round} step {step} because it was quadratic."))
             .call(format!("r{id}"), "read", format!(r#"{{"path":"{file}"}}"#))
-            .result(
-                format!("r{id}"),
-                format!("// {file}\n{}", "fn parse() { body(); }\n".repeat(40)),
-            )
+            .result(format!("r{id}"), format!("// {file}\n{}", "fn parse() { body(); }\n".repeat(40)))
             .assistant("")
-            .call(
-                format!("e{id}"),
-                "edit",
-                format!(r#"{{"path":"{file}","oldText":"a","newText":"b"}}"#),
-            )
+            .call(format!("e{id}"), "edit", format!(r#"{{"path":"{file}","oldText":"a","newText":"b"}}"#))
             .result(format!("e{id}"), "ok")
             .assistant("")
             .call(format!("t{id}"), "bash", r#"{"command":"cargo test"}"#)
-            .failed_result(
-                format!("t{id}"),
-                format!("error[E0308]: mismatched types in {file}\nexit 1"),
-            )
-            .assistant(format!(
-                "Round {round}, step {step}: the parser in {file} is changed; one test still fails."
-            ));
+            .failed_result(format!("t{id}"), format!("error[E0308]: mismatched types in {file}\nexit 1"))
+            .assistant(format!("Round {round}, step {step}: the parser in {file} is changed; one test still fails."));
     }
     view
 }
@@ -64,42 +50,20 @@ fn twenty_rounds_keep_rules_and_names_and_do_not_grow() {
         assert_accounted(&view, &plan);
         let summary = summary(&plan);
         let text = &summary.text;
-        assert_eq!(
-            text.matches("# Earlier conversation, condensed").count(),
-            1,
-            "round {round}"
-        );
+        assert_eq!(text.matches("# Earlier conversation, condensed").count(), 1, "round {round}");
         assert_eq!(text.matches("\n## Goal\n").count(), 1, "round {round}");
-        assert!(
-            section(text, "Goal").contains("Make the parser in src/core/parser.rs linear"),
-            "round {round}"
-        );
+        assert!(section(text, "Goal").contains("Make the parser in src/core/parser.rs linear"), "round {round}");
         assert!(section(text, "Constraints").contains(rule), "round {round}:\n{text}");
         assert!(section(text, "Earlier summary").is_empty(), "round {round}");
-        for name in [
-            "src/core/parser.rs",
-            "https://tracker.test/issues/4711",
-            "PARSE-77",
-            "localhost:7070",
-            "E0308",
-        ] {
+        for name in ["src/core/parser.rs", "https://tracker.test/issues/4711", "PARSE-77", "localhost:7070", "E0308"] {
             assert!(text.contains(name), "round {round}: {name} is lost\n{text}");
         }
-        assert!(
-            text.contains(&format!("in {} compactions", round + 1)),
-            "round {round}:\n{text}"
-        );
+        assert!(text.contains(&format!("in {} compactions", round + 1)), "round {round}:\n{text}");
         sizes.push(host.count(text));
         let details: serde_json::Value = serde_json::from_str(&summary.details.unwrap()).unwrap();
         let modified = details["modifiedFiles"].as_array().unwrap();
-        assert!(
-            modified.len() >= 11.min(12 * (round as usize + 1)),
-            "files are cumulative"
-        );
-        assert!(
-            modified.windows(2).all(|pair| pair[0].as_str() < pair[1].as_str()),
-            "sorted"
-        );
+        assert!(modified.len() >= 11.min(12 * (round as usize + 1)), "files are cumulative");
+        assert!(modified.windows(2).all(|pair| pair[0].as_str() < pair[1].as_str()), "sorted");
         // The next round goes on from the summary.
         view = MemoryView::new().summary(summary.text);
     }
@@ -115,8 +79,5 @@ fn folding_only_its_own_summary_changes_nothing() {
     let text = summary(&plan(&plugin, &view, &request(20_000))).text;
     let again = MemoryView::new().summary(text).user("go on with the rest please");
     let outcome = contextengine_sdk::Compressor::compress(&plugin, &again, &TestHost::new(), &request(20_000)).unwrap();
-    assert!(
-        matches!(outcome, contextengine_sdk::Outcome::Unchanged(_)),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, contextengine_sdk::Outcome::Unchanged(_)), "{outcome:?}");
 }

@@ -53,11 +53,7 @@ fn build(steps: Vec<Step>) -> MemoryView {
             Step::Call(command, result, failed) => {
                 let arguments = serde_json::json!({ "command": command }).to_string();
                 let view = view.assistant("I run it.").call(&id, "bash", arguments);
-                if failed {
-                    view.failed_result(&id, result)
-                } else {
-                    view.result(&id, result)
-                }
+                if failed { view.failed_result(&id, result) } else { view.result(&id, result) }
             }
             Step::OpenCall => view.assistant("").call(&id, "read", "{}"),
             Step::Summary(text) => view.summary(text),
@@ -101,17 +97,12 @@ proptest! {
 
 #[test]
 fn a_target_is_honoured_by_keeping_less_and_saying_less() {
-    let mut view = MemoryView::new()
-        .user("Never break the build. Write the importer.")
-        .assistant("ok, I begin with it");
+    let mut view =
+        MemoryView::new().user("Never break the build. Write the importer.").assistant("ok, I begin with it");
     for at in 0..300 {
         view = view
-            .user(format!(
-                "Please change src/part_{at}.rs so that item {at} must be valid."
-            ))
-            .assistant(format!(
-                "I decided to do item {at} with a table because it is simpler than the alternative."
-            ));
+            .user(format!("Please change src/part_{at}.rs so that item {at} must be valid."))
+            .assistant(format!("I decided to do item {at} with a table because it is simpler than the alternative."));
     }
     let host = TestHost::new();
     for target in [2_000, 4_000, 8_000, 12_000] {
@@ -125,11 +116,7 @@ fn a_target_is_honoured_by_keeping_less_and_saying_less() {
             })
             .sum();
         let text = summary(&plan).text;
-        assert!(
-            kept + host.count(&text) <= target,
-            "{target}: {kept} kept, {} of summary",
-            host.count(&text)
-        );
+        assert!(kept + host.count(&text) <= target, "{target}: {kept} kept, {} of summary", host.count(&text));
         assert!(text.contains("Never break the build."), "{target}: {text}");
     }
 }

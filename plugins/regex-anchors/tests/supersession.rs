@@ -8,9 +8,7 @@ use common::{eager, pad, plan, request, section, summary, summary_of};
 use contextengine_sdk::memory::MemoryView;
 
 fn said(messages: &[&str]) -> MemoryView {
-    let mut view = pad(MemoryView::new()
-        .user("Build the importer for the web shop.")
-        .assistant("I will look at it."));
+    let mut view = pad(MemoryView::new().user("Build the importer for the web shop.").assistant("I will look at it."));
     for message in messages {
         view = view.user(*message).assistant("Understood, and done as you said.");
     }
@@ -21,26 +19,14 @@ fn said(messages: &[&str]) -> MemoryView {
 fn a_statement_is_struck_out_on_evidence() {
     for (old, new) in [
         ("use port 8080", "actually make it 9090"),
-        (
-            "Use port 8080 for the server.",
-            "Actually, change the server port to 9090.",
-        ),
+        ("Use port 8080 for the server.", "Actually, change the server port to 9090."),
         ("use npm for everything", "no, use pnpm instead of npm"),
         ("Always use tabs for indentation.", "use spaces rather than tabs"),
         ("never touch the API", "you may now touch the API"),
-        (
-            "Don't change the database schema.",
-            "it's ok to change the database schema now",
-        ),
+        ("Don't change the database schema.", "it's ok to change the database schema now"),
         ("make sure the importer supports CSV", "forget about CSV"),
-        (
-            "The retry limit must be 3.",
-            "on second thought the retry limit should be 5.",
-        ),
-        (
-            "the build must use webpack",
-            "we no longer need webpack, switch to vite, not webpack",
-        ),
+        ("The retry limit must be 3.", "on second thought the retry limit should be 5."),
+        ("the build must use webpack", "we no longer need webpack, switch to vite, not webpack"),
         ("timeout must be 30s", "make it 60s instead"),
         ("必须使用 npm", "改用 pnpm,而不是 npm"),
     ] {
@@ -48,14 +34,8 @@ fn a_statement_is_struck_out_on_evidence() {
         let (rules, gone) = (section(&text, "Constraints"), section(&text, "No longer in force"));
         let line = |rules: &str, said: &str| rules.lines().any(|line| line == format!("- {said}"));
         assert!(!line(&rules, old), "{old:?} is still in force after {new:?}:\n{rules}");
-        assert!(
-            gone.contains(old),
-            "{old:?} is not listed as replaced by {new:?}:\n{gone}"
-        );
-        assert!(
-            rules.contains(new.trim_end_matches('。')),
-            "{new:?} is not in force:\n{rules}"
-        );
+        assert!(gone.contains(old), "{old:?} is not listed as replaced by {new:?}:\n{gone}");
+        assert!(rules.contains(new.trim_end_matches('。')), "{new:?} is not in force:\n{rules}");
     }
 }
 
@@ -69,10 +49,7 @@ fn a_statement_stays_without_evidence() {
         ("the limit must be 3", "actually there are 5 files"),
         ("do not delete the logs", "should we no longer keep the logs?"),
         ("prefer pnpm over npm", "also use node 22"),
-        (
-            "make sure the importer supports CSV and JSON",
-            "forget about the dashboard",
-        ),
+        ("make sure the importer supports CSV and JSON", "forget about the dashboard"),
         ("must work on Windows", "change the title to Windows of the soul"),
         ("never use port 8080", "actually also never use port 9090"),
     ] {
@@ -93,17 +70,12 @@ fn a_rule_from_an_earlier_summary_can_be_taken_back() {
         .assistant("Tests.");
     let text = summary_of(&view);
     assert!(!section(&text, "Constraints").contains("8080"), "{text}");
-    assert!(
-        section(&text, "Constraints").contains("actually make it 9090"),
-        "{text}"
-    );
+    assert!(section(&text, "Constraints").contains("actually make it 9090"), "{text}");
 }
 
 #[test]
 fn words_that_are_kept_can_take_back_what_is_folded() {
-    let view = said(&["use port 8080"])
-        .user("actually make it 9090")
-        .assistant("done, it listens on 9090");
+    let view = said(&["use port 8080"]).user("actually make it 9090").assistant("done, it listens on 9090");
     let text = summary_of(&view);
     assert!(!section(&text, "Constraints").contains("- use port 8080"), "{text}");
     assert!(section(&text, "No longer in force").contains("~~use port 8080~~ replaced by: actually make it 9090"));
@@ -113,8 +85,5 @@ fn words_that_are_kept_can_take_back_what_is_folded() {
 fn a_rule_that_is_said_again_is_in_force_again() {
     let text = summary_of(&said(&["use port 8080", "actually make it 9090", "use port 8080"]));
     assert!(section(&text, "Constraints").contains("use port 8080"), "{text}");
-    assert!(
-        !section(&text, "No longer in force").contains("~~use port 8080~~"),
-        "{text}"
-    );
+    assert!(!section(&text, "No longer in force").contains("~~use port 8080~~"), "{text}");
 }

@@ -22,14 +22,7 @@ pub fn request(target: u32) -> CompressRequest {
         now: 0.0,
         extras: Vec::new(),
     };
-    CompressRequest {
-        pressure,
-        target,
-        focus: None,
-        memory: Vec::new(),
-        corrections: Vec::new(),
-        extras: Vec::new(),
-    }
+    CompressRequest { pressure, target, focus: None, memory: Vec::new(), corrections: Vec::new(), extras: Vec::new() }
 }
 
 /// An instance.
@@ -110,17 +103,10 @@ pub fn assert_accounted(view: &MemoryView, plan: &Plan) {
     assert!(seen.iter().all(|times| *times == 1), "{seen:?}");
     for (at, info) in infos.iter().enumerate() {
         let whole = infos.iter().zip(&folded).filter(|(other, _)| other.group == info.group);
-        assert!(
-            whole.into_iter().all(|(_, is_folded)| *is_folded == folded[at]),
-            "group of {at} is split"
-        );
-        let must = info
-            .marks
-            .intersects(contextengine_sdk::Marks::PINNED | contextengine_sdk::Marks::IN_FLIGHT);
+        assert!(whole.into_iter().all(|(_, is_folded)| *is_folded == folded[at]), "group of {at} is split");
+        let must = info.marks.intersects(contextengine_sdk::Marks::PINNED | contextengine_sdk::Marks::IN_FLIGHT);
         assert!(!(must && folded[at]), "{at} must stay");
     }
-    let latest = infos
-        .iter()
-        .rposition(|info| info.kind == contextengine_sdk::EntryKind::User);
+    let latest = infos.iter().rposition(|info| info.kind == contextengine_sdk::EntryKind::User);
     assert!(latest.is_none_or(|at| !folded[at]), "the latest request stays");
 }
