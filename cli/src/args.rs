@@ -6,28 +6,63 @@ use clap::{Args as Arguments, Parser, Subcommand};
 use contextengine::format::Format;
 use contextengine::tokens::Vocabulary;
 
+const MAIN_EXAMPLES: &str = "\
+Examples:
+  ctxe inspect session.jsonl
+  ctxe compact session.jsonl --window 128k --out shorter.jsonl";
+
+const COMPACT_EXAMPLES: &str = "\
+Examples:
+  See what would happen, and the summary:
+    ctxe compact session.jsonl --window 128k --show-summary
+  Write the shorter session, in another format:
+    ctxe compact session.jsonl --window 128k --to openai-chat --out shorter.json
+  In a pipe, with a plugin of your own (the report goes to standard error):
+    ctxe compact - --strategy ./mine.wasm --config '{\"key\": 1}' --out - \\
+      < session.jsonl > shorter.jsonl";
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  ctxe inspect session.jsonl --window 200k
+  ctxe inspect session.jsonl --json --largest 0";
+
+const FORMATS_AND_CODES: &str = "\
+Formats, recognised from the content:
+  pi           session of Pi, JSON lines, versions 1 to 3
+  claude-code  transcript of Claude Code, JSON lines
+  openai-chat  list of chat messages, or a request body with `messages`
+
+Exit codes:
+  0  done, or nothing to do
+  1  the strategy failed, or its plan was refused; the session is as it was
+  2  wrong arguments
+  3  a file cannot be read or written";
+
+fn after_help(examples: &str) -> String {
+    format!("{examples}\n\n{FORMATS_AND_CODES}")
+}
+
 /// Compact and inspect the sessions of language-model agents.
 #[derive(Debug, Parser)]
-#[command(name = "ctxe", version, after_help = EXIT_CODES)]
+#[command(name = "ctxe", version, after_help = after_help(MAIN_EXAMPLES))]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "\
-Formats, recognised from content: openai-chat (a list of messages, or a request body), pi (session JSONL, versions 1 \
-to 3), claude-code (transcript JSONL).
-
-Exit codes: 0 done, or nothing to do; 1 the strategy gave no plan that the host accepts (the session is as it was); \
-2 wrong arguments; 3 a file cannot be read or written.";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compact a session: say what is kept, summarised and dropped, and write the result.
-    #[command(after_help = EXIT_CODES)]
+    /// Shorten a session so that it fits the model's window, and say what became of it.
+    ///
+    /// A strategy decides what is kept, summarised and dropped; its plan is checked before it counts. The file is
+    /// not changed unless you say so: without --out or --in-place you only see what would happen.
+    #[command(after_help = after_help(COMPACT_EXAMPLES))]
     Compact(CompactArgs),
-    /// Show what fills the window.
-    #[command(after_help = EXIT_CODES)]
+    /// Show what fills the context of a session: kinds of messages, the largest ones, tools.
+    ///
+    /// The context is what the model would see next: without what earlier compactions replaced, and without other
+    /// branches. The beginnings of the largest messages are shown as they are; --largest 0 leaves them out.
+    #[command(after_help = after_help(INSPECT_EXAMPLES))]
     Inspect(InspectArgs),
 }
 
@@ -37,7 +72,7 @@ pub(crate) struct SessionArgs {
     /// Session to read; `-` is standard input.
     pub(crate) file: PathBuf,
 
-    /// Format of the session, if it is not to be recognised from its content.
+    /// Format of the session, if it is not recognised: pi, claude-code or openai-chat.
     #[arg(long, value_name = "FORMAT", value_parser = parse::<Format>)]
     pub(crate) from: Option<Format>,
 
@@ -55,7 +90,7 @@ pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 
-    /// Strategy: the name of a built-in one, or the path of a plugin (.wasm).
+    /// Strategy: the name of a built-in one, or the path of a plugin, as in ./mine.wasm.
     #[arg(long, short, value_name = "NAME|PATH", default_value = "regex-anchors")]
     pub(crate) strategy: String,
 
@@ -63,7 +98,7 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) config: String,
 
-    /// Window of the model, in tokens (128000, 128_000, 128k).
+    /// Window of the model, in tokens: 128000, 128_000 or 128k.
     #[arg(long, short, value_name = "TOKENS", default_value = "128000", value_parser = tokens)]
     pub(crate) window: u32,
 
@@ -75,15 +110,15 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "TOKENS", default_value = "0", value_parser = tokens)]
     pub(crate) overhead: u32,
 
-    /// Tokens that the session should take afterwards [default: half of window less reserve less overhead].
+    /// Tokens that the session should take afterwards [default: half of what the window leaves for it].
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) target: Option<u32>,
 
-    /// Refuse a result that is over the target.
+    /// Fail (exit code 1) where the result is over the target.
     #[arg(long)]
     pub(crate) hard: bool,
 
-    /// What to keep in focus.
+    /// What the summary should not lose, in your words.
     #[arg(long, value_name = "TEXT")]
     pub(crate) focus: Option<String>,
 
@@ -91,11 +126,11 @@ pub(crate) struct CompactArgs {
     #[arg(long, short, value_name = "FILE", conflicts_with = "in_place")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Replace the session by the compacted one. The old file stays beside it as FILE.before-compaction.
+    /// Replace the session by the compacted one. The old file is kept beside it as FILE.before-compaction.
     #[arg(long)]
     pub(crate) in_place: bool,
 
-    /// Format to write, if not the one that was read.
+    /// Format to write, if not the one that was read: pi, claude-code or openai-chat.
     #[arg(long, value_name = "FORMAT", value_parser = parse::<Format>)]
     pub(crate) to: Option<Format>,
 

@@ -1,6 +1,6 @@
 //! `ctxe compact`: read, compact, write, report.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow};
@@ -12,12 +12,20 @@ use contextengine::view::{View, ViewOptions};
 use contextengine::{CompactOptions, Compacted, Compaction, Engine, Window};
 
 use crate::args::CompactArgs;
-use crate::count::{Progress, count};
+use crate::count::count;
 use crate::failure::Failure;
-use crate::output;
-use crate::report::{CompactReport, Fill, StrategyReport, Times, WindowReport, Written, millis, pretty_json};
+use crate::files;
+use crate::harmless;
+use crate::output::{self, To};
+use crate::progress::Bar;
+use crate::report::{CompactReport, Fill, Read, StrategyReport, Times, WindowReport, Written, json, millis};
 use crate::session::{self, Session};
 use crate::strategy::{self, Strategy};
+
+/// Characters of one message of a strategy that are shown.
+const MESSAGE: usize = 1_000;
+/// Characters of what a strategy says that it is at.
+const LABEL: usize = 40;
 
 pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let tokio = tokio::runtime::Builder::new_current_thread()
@@ -29,54 +37,68 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
 }
 
 async fn compact(args: &CompactArgs) -> Result<(), Failure> {
+    // What can be wrong with the arguments is said before the long work begins.
     check(args)?;
-    let session = session::read(&args.session)?;
-    let engine = strategy::engine(args)?;
-    let counting = count(&session.document, engine.counter());
-    let strategy = strategy::load(&engine, args).await?;
-
     let window = window(args)?;
+    let found = strategy::find(&args.strategy)?;
+    let (session, progress) = session::read(&args.session)?;
+    let bar = progress.bar();
+    let engine = strategy::engine(args, &bar)?;
+    let counting = count(&session.document, engine.counter(), &bar);
+    bar.stage("loading the strategy (a new one is compiled once)", None);
+    let strategy = found.load(&engine, args).await?;
+
+    bar.stage("compacting", None);
     let target = args.target.unwrap_or(window.target());
     let context = session.document.context().to_vec();
     let view = engine.view(context, ViewOptions::default().with_loop_limit(target));
     let now = now();
     let options = options(args, window, target, &view, now);
     let compacted = engine
-        .compact(&strategy.plugin, &view, &options, services(&engine, args.verbose))
+        .compact(&strategy.plugin, &view, &options, services(&engine, args.verbose, bar.clone()))
         .await
         .map_err(|error| Failure::Strategy(error.into()))?;
 
+    bar.stage("writing", None);
     let mut report = report(args, &session, &strategy, window, target, &view, counting);
     let writing = Instant::now();
     let written = match &compacted {
         Compacted::Unchanged { reason } => {
             report.reason = Some(reason.clone());
-            write(args, &session.document, &view, &view, now)?
+            // A session in its place is not touched for nothing.
+            if args.in_place { None } else { write(args, &session, &view, &view, now)? }
         }
         Compacted::Done(compaction) => {
             describe(&mut report, compaction);
-            write(args, &session.document, &view, compaction.view(), now)?
+            write(args, &session, &view, compaction.view(), now)?
         }
     };
-    report.milliseconds.writing = millis(writing.elapsed());
-    let bytes = written.map(|written| written.into_report(&mut report));
-    show(args, &report, bytes.flatten())
+    report.time.writing_ms = millis(writing.elapsed());
+    let standard = written.and_then(|written| written.into_report(&mut report));
+    drop(progress);
+    show(args, &report, standard)
 }
 
-/// Combinations that clap cannot see.
+/// Combinations that clap cannot see, and places that cannot be written to.
 fn check(args: &CompactArgs) -> Result<(), Failure> {
     let file = &args.session.file;
-    if args.in_place && (session::is_standard(file) || args.to.is_some()) {
-        let why = if args.to.is_some() { "another format cannot replace it" } else { "standard input has no place" };
-        return Err(Failure::Usage(anyhow!("--in-place does not go with this: {why}; use --out")));
+    if args.in_place && session::is_standard(file) {
+        return Err(Failure::Usage(anyhow!("--in-place needs a file, and the session is standard input; use --out")));
     }
-    let same = |out: &PathBuf| !session::is_standard(out) && is_same_file(out, file);
-    if args.out.as_ref().is_some_and(same) {
+    if args.in_place && args.to.is_some() {
+        return Err(Failure::Usage(anyhow!(
+            "--in-place does not go with --to: a session is not replaced by one of another format; use --out"
+        )));
+    }
+    let Some(out) = args.out.as_ref().filter(|out| !session::is_standard(out)) else {
+        return Ok(());
+    };
+    if is_same_file(out, file) {
         return Err(Failure::Usage(anyhow!(
             "--out names the session itself; use --in-place to replace it, which keeps the old one beside it"
         )));
     }
-    Ok(())
+    files::check_place(out)
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
@@ -113,17 +135,18 @@ fn options(args: &CompactArgs, window: Window, target: u32, view: &View, now: Ti
 }
 
 /// Warnings of a strategy are always shown, the rest when asked for; progress when it takes long.
-fn services(engine: &Engine, verbose: bool) -> Services {
+fn services(engine: &Engine, verbose: bool, bar: Bar) -> Services {
     let least = if verbose { LogLevel::Debug } else { LogLevel::Warn };
-    let progress = Progress::new(0, "compacting");
+    let beside = bar.clone();
     engine
         .services()
         .with_log(move |level, message| {
             if level >= least {
-                output::warn(&format!("strategy: {message}"));
+                let message = harmless::short_line(message, MESSAGE);
+                beside.aside(|| output::warn(&format!("strategy: {message}")));
             }
         })
-        .with_progress(move |done, total, what| progress.set(done.into(), total.into(), what))
+        .with_progress(move |done, total, what| bar.set(done.into(), total.into(), &harmless::short_line(what, LABEL)))
 }
 
 fn report(
@@ -136,40 +159,43 @@ fn report(
     counting: Duration,
 ) -> CompactReport {
     let plugin = &strategy.plugin;
-    let mut report = CompactReport::unchanged(
-        (session.name.clone(), session.document.format().name(), args.session.tokenizer.name()),
+    CompactReport::unchanged(
+        Read {
+            file: session.file.clone(),
+            format: session.document.format().name(),
+            tokenizer: args.session.tokenizer.name(),
+            problems: session.document.problems().iter().map(Into::into).collect(),
+        },
         StrategyReport {
             id: plugin.description().id.clone(),
             version: plugin.description().version.clone(),
             origin: strategy.origin.clone(),
-            component: plugin.component_hash().to_owned(),
+            component_sha256: plugin.component_hash().to_owned(),
         },
         WindowReport {
-            tokens: window.tokens,
-            reserve: window.reserve,
-            overhead: window.overhead,
-            budget: window.budget(),
-            target,
+            window_tokens: window.tokens,
+            reserve_tokens: window.reserve,
+            overhead_tokens: window.overhead,
+            budget_tokens: window.budget(),
+            target_tokens: target,
         },
         Fill::of(view),
         Times {
-            reading: millis(session.reading),
-            counting: millis(counting),
-            loading: millis(strategy.loading),
-            proposing: 0.0,
-            verifying: 0.0,
-            writing: 0.0,
+            reading_ms: millis(session.reading),
+            counting_ms: millis(counting),
+            loading_ms: millis(strategy.loading),
+            proposing_ms: 0.0,
+            verifying_ms: 0.0,
+            writing_ms: 0.0,
         },
-    );
-    report.problems = session.document.problems().iter().map(Into::into).collect();
-    report
+    )
 }
 
 fn describe(report: &mut CompactReport, compaction: &Compaction) {
     let record = compaction.record();
     report.set_compacted(Fill::of(compaction.view()), record.tally, record.corrections.clone());
-    report.milliseconds.proposing = millis(record.proposing);
-    report.milliseconds.verifying = millis(record.verifying);
+    report.time.proposing_ms = millis(record.proposing);
+    report.time.verifying_ms = millis(record.verifying);
     let summaries = compaction.view().entries().iter().zip(0u32..);
     report.summary = summaries
         .filter(|(entry, _)| entry.kind == EntryKind::Summary && entry.source.is_empty())
@@ -196,7 +222,7 @@ impl Output {
 /// Writes the new context to where the arguments say, if they say.
 fn write(
     args: &CompactArgs,
-    document: &Document,
+    session: &Session,
     before: &View,
     after: &View,
     now: Timestamp,
@@ -204,6 +230,7 @@ fn write(
     let Some(file) = args.out.as_ref().or_else(|| args.in_place.then_some(&args.session.file)) else {
         return Ok(None);
     };
+    let document: &Document = &session.document;
     let to = args.to.unwrap_or(document.format());
     let facts = WriteFacts { now, tokens_before: before.tokens(), tokens_after: after.tokens() };
     let written = if to == document.format() {
@@ -212,16 +239,21 @@ fn write(
         format::convert(after.entries(), to)
     };
     let written = written.with_context(|| format!("cannot write as {to}")).map_err(Failure::File)?;
-    let mut report =
-        Written { file: Some(file.display().to_string()), format: to.name(), bytes: written.bytes.len(), backup: None };
+    let mut report = Written {
+        file: Some(harmless::line(&file.display().to_string())),
+        format: to.name(),
+        bytes: written.bytes.len(),
+        backup: None,
+    };
     let mut standard = None;
     if session::is_standard(file) {
         report.file = None;
         standard = Some(written.bytes);
     } else if args.in_place {
-        report.backup = Some(output::replace_file(file, &written.bytes)?.display().to_string());
+        let backup = files::replace_session(file, session.bytes, &written.bytes)?;
+        report.backup = Some(harmless::line(&backup.display().to_string()));
     } else {
-        output::write_file(file, &written.bytes)?;
+        files::write(file, &written.bytes, &args.session.file)?;
     }
     Ok(Some(Output { report, remarks: written.remarks, standard }))
 }
@@ -229,15 +261,13 @@ fn write(
 /// Prints the report; to standard error where standard output is taken by the session.
 fn show(args: &CompactArgs, report: &CompactReport, standard: Option<Vec<u8>>) -> Result<(), Failure> {
     let text = if args.session.json {
-        pretty_json(report).map_err(|error| Failure::File(error.into()))?
+        json(report)?
     } else {
-        report.for_people(args.show_summary || args.verbose)
+        harmless::text(&report.for_people(args.show_summary || args.verbose))
     };
-    match standard {
-        Some(bytes) => {
-            output::write_standard(&bytes)?;
-            output::print_aside(&text)
-        }
-        None => output::print(&text),
-    }
+    let Some(session) = standard else {
+        return output::print(&text, To::Output);
+    };
+    output::print_session(&session)?;
+    output::print(&text, To::Aside)
 }

@@ -9,40 +9,42 @@ use contextengine::view::{View, ViewOptions};
 use crate::args::InspectArgs;
 use crate::count::count;
 use crate::failure::Failure;
-use crate::output;
-use crate::report::{Fill, InspectReport, Largest, ToolUse, pretty_json};
+use crate::harmless;
+use crate::output::{self, To};
+use crate::report::{Fill, InspectReport, Largest, REPORT_VERSION, Read, ToolUse, json};
 use crate::session;
 
 /// Bytes of an entry's beginning that are shown.
 const BEGINNING: u32 = 60;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
-    let session = session::read(&args.session)?;
+    let (session, progress) = session::read(&args.session)?;
     let document = &session.document;
     let counter = EntryCounter::new(TiktokenCounter::new(args.session.tokenizer));
-    count(document, &counter);
+    count(document, &counter, &progress.bar());
     let view = View::new(document.context().to_vec(), &counter, ViewOptions::default());
     let report = InspectReport {
-        file: session.name,
-        format: document.format().name(),
+        report_version: REPORT_VERSION,
+        read: Read {
+            file: session.file,
+            format: document.format().name(),
+            tokenizer: args.session.tokenizer.name(),
+            problems: document.problems().iter().map(Into::into).collect(),
+        },
         file_bytes: session.bytes,
         records: document.record_count(),
-        earlier: document.earlier(),
-        tokenizer: args.session.tokenizer.name(),
-        window: args.window,
+        hidden_messages: document.earlier(),
+        window_tokens: args.window,
         turns: turns(&view),
         groups: view.infos().iter().map(|info| info.group + 1).max().unwrap_or(0),
-        in_flight: in_flight(&view),
+        in_flight_entries: in_flight(&view),
         context: Fill::of(&view),
         largest: largest(&view, args.largest),
         tools: tools(&view),
-        problems: document.problems().iter().map(Into::into).collect(),
     };
-    if args.session.json {
-        let json = pretty_json(&report).map_err(|error| Failure::File(error.into()))?;
-        return output::print(&json);
-    }
-    output::print(&report.for_people())
+    drop(progress);
+    let text = if args.session.json { json(&report)? } else { harmless::text(&report.for_people()) };
+    output::print(&text, To::Output)
 }
 
 fn turns(view: &View) -> u32 {
@@ -70,14 +72,8 @@ fn describe(view: &View, at: u32) -> Option<Largest> {
         kind: entry.kind.into(),
         tool: info.tool.and_then(|tool| view.tools().get(usize::try_from(tool).ok()?)).cloned(),
         tokens: info.tokens,
-        begins: one_line(&view.text(at, Some(BEGINNING))),
+        begins: harmless::line(&view.text(at, Some(BEGINNING))),
     })
-}
-
-/// Text on one line, without anything that a terminal would obey.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn tools(view: &View) -> Vec<ToolUse> {

@@ -1,6 +1,6 @@
 //! Reading the session that a command is about.
 
-use std::io::Read;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,36 +9,41 @@ use contextengine::format::Document;
 
 use crate::args::SessionArgs;
 use crate::failure::Failure;
+use crate::harmless;
+use crate::output;
+use crate::progress::Progress;
 
 /// A session that was read.
 pub(crate) struct Session {
     pub(crate) document: Document,
-    /// What the user calls it.
-    pub(crate) name: String,
+    /// What the user calls it; `None` for standard input.
+    pub(crate) file: Option<String>,
     /// Bytes of the file.
     pub(crate) bytes: usize,
     pub(crate) reading: Duration,
 }
 
-pub(crate) fn read(args: &SessionArgs) -> Result<Session, Failure> {
+/// Reads the session, and begins to show progress: not before, as a person may be typing it.
+pub(crate) fn read(args: &SessionArgs) -> Result<(Session, Progress), Failure> {
     let started = Instant::now();
-    let name = name(&args.file);
-    let bytes = bytes(&args.file).with_context(|| format!("cannot read {name}")).map_err(Failure::File)?;
+    let standard = is_standard(&args.file);
+    let name = if standard { "standard input".to_owned() } else { args.file.display().to_string() };
+    let bytes = if standard { standard_input() } else { std::fs::read(&args.file) };
+    let bytes = bytes.with_context(|| format!("cannot read {name}")).map_err(Failure::File)?;
+    let progress = Progress::start("reading the session");
     let document = Document::read_bytes(&bytes, args.from).with_context(|| name.clone()).map_err(Failure::File)?;
-    Ok(Session { document, name, bytes: bytes.len(), reading: started.elapsed() })
+    let file = (!standard).then(|| harmless::line(&name));
+    Ok((Session { document, file, bytes: bytes.len(), reading: started.elapsed() }, progress))
 }
 
-fn bytes(file: &Path) -> std::io::Result<Vec<u8>> {
-    if !is_standard(file) {
-        return std::fs::read(file);
+fn standard_input() -> std::io::Result<Vec<u8>> {
+    let mut input = std::io::stdin().lock();
+    if input.is_terminal() {
+        output::warn("reading the session from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    input.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn name(file: &Path) -> String {
-    if is_standard(file) { "standard input".to_owned() } else { file.display().to_string() }
 }
 
 /// `-` names standard input or output.

@@ -4,19 +4,23 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use contextengine::plugin::{LoadOptions, Plugin, default_cache_dir};
+use contextengine::plugin::{LoadError, LoadOptions, Plugin, default_cache_dir};
 use contextengine::tokens::TiktokenCounter;
 use contextengine::{Engine, EngineBuilder};
 
 use crate::args::CompactArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::progress::Bar;
 
 /// Names another folder for compiled plugins.
 const CACHE_VARIABLE: &str = "CTXE_CACHE_DIR";
 
+/// How like a known name an unknown one must be to be taken for a slip of the fingers, from 0 to 1.
+const ALIKE: f64 = 0.75;
+
 /// An engine for a command that runs a strategy. A cache that cannot be used costs time, not the command.
-pub(crate) fn engine(args: &CompactArgs) -> Result<Engine, Failure> {
+pub(crate) fn engine(args: &CompactArgs, bar: &Bar) -> Result<Engine, Failure> {
     let folder = match std::env::var_os(CACHE_VARIABLE) {
         Some(folder) => Some(folder.into()),
         None => default_cache_dir(),
@@ -24,7 +28,7 @@ pub(crate) fn engine(args: &CompactArgs) -> Result<Engine, Failure> {
     if let Some(folder) = folder.filter(|_| !args.no_cache) {
         match builder(args).cache_dir(folder).build() {
             Ok(engine) => return Ok(engine),
-            Err(error) => output::warn(&format!("compiled plugins are not cached: {error}")),
+            Err(error) => bar.aside(|| output::warn(&format!("compiled plugins are not cached: {error}"))),
         }
     }
     builder(args).build().map_err(|error| Failure::Strategy(error.into()))
@@ -32,6 +36,13 @@ pub(crate) fn engine(args: &CompactArgs) -> Result<Engine, Failure> {
 
 fn builder(args: &CompactArgs) -> EngineBuilder {
     Engine::builder().counter(TiktokenCounter::new(args.session.tokenizer))
+}
+
+/// A strategy that was found and not loaded yet.
+pub(crate) struct Found {
+    component: Vec<u8>,
+    /// `built-in`, or the path.
+    origin: String,
 }
 
 /// A loaded strategy.
@@ -42,40 +53,59 @@ pub(crate) struct Strategy {
     pub(crate) loading: Duration,
 }
 
-pub(crate) async fn load(engine: &Engine, args: &CompactArgs) -> Result<Strategy, Failure> {
-    let started = Instant::now();
-    let (component, origin) = find(&args.strategy)?;
-    let plugin = engine
-        .load(&component, LoadOptions::with_config(args.config.as_str()))
-        .await
-        .with_context(|| format!("cannot load strategy `{}`", args.strategy))
-        .map_err(Failure::Strategy)?;
-    Ok(Strategy { plugin, origin, loading: started.elapsed() })
+impl Found {
+    pub(crate) async fn load(self, engine: &Engine, args: &CompactArgs) -> Result<Strategy, Failure> {
+        let started = Instant::now();
+        let loaded = engine.load(&self.component, LoadOptions::with_config(args.config.as_str())).await;
+        let plugin = loaded.map_err(|error| {
+            let of = if matches!(error, LoadError::Config { .. }) { Failure::Usage } else { Failure::Strategy };
+            of(anyhow::Error::new(error).context(format!("cannot load strategy `{}`", args.strategy)))
+        })?;
+        Ok(Strategy { plugin, origin: self.origin, loading: started.elapsed() })
+    }
 }
 
-fn find(name: &str) -> Result<(Vec<u8>, String), Failure> {
+/// Looks for a strategy by its name or path.
+pub(crate) fn find(name: &str) -> Result<Found, Failure> {
     if let Some(component) = contextengine_builtin::component(name) {
-        return Ok((component.to_vec(), "built-in".to_owned()));
+        return Ok(Found { component: component.to_vec(), origin: "built-in".to_owned() });
     }
     let path = Path::new(name);
     let is_path = name.contains(std::path::MAIN_SEPARATOR) || path.extension().is_some_and(|e| e == "wasm");
     if !is_path {
-        return Err(Failure::Usage(unknown(name)));
+        let known: Vec<&str> = contextengine_builtin::names().collect();
+        return Err(Failure::Usage(anyhow!(unknown(name, &known))));
     }
     let component = std::fs::read(path).with_context(|| format!("cannot read plugin {name}")).map_err(Failure::File)?;
-    Ok((component, name.to_owned()))
+    Ok(Found { component, origin: name.to_owned() })
 }
 
-fn unknown(name: &str) -> anyhow::Error {
-    let known: Vec<&str> = contextengine_builtin::names().collect();
+fn unknown(name: &str, known: &[&str]) -> String {
     if known.is_empty() {
-        return anyhow!(
-            "this ctxe was built without built-in strategies: run `cargo xtask components` and build it again, or \
-             give --strategy the path of a .wasm file"
-        );
+        return "this ctxe was built without built-in strategies: run `cargo xtask components` and build it again, or \
+                give --strategy the path of a .wasm file"
+            .to_owned();
     }
-    anyhow!(
-        "there is no built-in strategy `{name}`; there is {}. A plugin is named by its path, as in ./{name}.wasm",
+    let likeness = |known: &&str| strsim::jaro_winkler(name, known);
+    let alike = known.iter().copied().filter(|known| likeness(known) >= ALIKE);
+    let meant = alike.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    let hint = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    format!(
+        "there is no built-in strategy `{name}`{hint}\nBuilt in: {}. A plugin is named by its path, as in ./{name}.wasm",
         known.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_fingers_is_recognised_and_another_word_is_not() {
+        let known = ["keep-recent", "regex-anchors"];
+        assert!(unknown("regex_anchor", &known).contains("did you mean `regex-anchors`?"));
+        assert!(unknown("Keep-recent", &known).contains("did you mean `keep-recent`?"));
+        assert!(!unknown("summary", &known).contains("did you mean"));
+        assert!(unknown("summary", &known).contains("Built in: keep-recent, regex-anchors."));
+    }
 }

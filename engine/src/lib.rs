@@ -30,7 +30,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The rooms, in the order in which data flows: [`transcript`] (entries), [`format`] (sessions as agents write them),
+//! The rooms, in the order in which data flows: [`transcript`] (entries), [`mod@format`] (sessions as agents write them),
 //! [`tokens`] and [`view`] (what a model would see), [`hooks`] (what a strategy is asked), [`plan`] (what it answers,
 //! and whether that is right), [`plugin`] (running it), [`store`] (keeping it). A room does not know the rooms after it.
 #![deny(missing_docs)]

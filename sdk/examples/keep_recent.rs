@@ -8,10 +8,10 @@ use contextengine_sdk::{
 };
 use serde::Deserialize;
 
-/// Older entries go, the recent ones stay.
+/// Older entries make room, the recent ones stay.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct KeepRecent {
+pub struct KeepRecent {
     /// Tokens of recent entries that stay.
     keep_recent: u32,
 }
@@ -26,9 +26,10 @@ impl Plugin for KeepRecent {
     const ID: &'static str = "keep-recent";
 
     fn describe() -> Description {
-        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries go, the recent ones stay.").config_schema(
-            r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
-        )
+        Description::new(Self::ID, env!("CARGO_PKG_VERSION"), "Older entries make room, the recent ones stay.")
+            .config_schema(
+                r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
+            )
     }
 
     fn configure(json: &str) -> Result<Self, String> {
@@ -53,7 +54,8 @@ impl Compressor for KeepRecent {
         if old.is_empty() {
             return Ok(Outcome::Unchanged("everything is recent".to_owned()));
         }
-        plan.drop(old, "older than the recent entries")?;
+        let text = format!("[{} older entries were taken out of this conversation.]", old.len());
+        plan.fold(old, text)?;
         Ok(Outcome::Compressed(plan.build()))
     }
 }

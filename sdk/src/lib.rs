@@ -13,7 +13,7 @@
 //! };
 //! use serde::Deserialize;
 //!
-//! /// Older entries go, the recent ones stay.
+//! /// Older entries make room, the recent ones stay.
 //! #[derive(Debug, Deserialize)]
 //! #[serde(default, deny_unknown_fields)]
 //! struct KeepRecent {
@@ -31,7 +31,7 @@
 //!     const ID: &'static str = "keep-recent";
 //!
 //!     fn describe() -> Description {
-//!         Description::new(Self::ID, "0.1.0", "Older entries go, the recent ones stay.").config_schema(
+//!         Description::new(Self::ID, "0.1.0", "Older entries make room, the recent ones stay.").config_schema(
 //!             r#"{"type":"object","properties":{"keep_recent":{"type":"integer"}},"additionalProperties":false}"#,
 //!         )
 //!     }
@@ -58,7 +58,8 @@
 //!         if old.is_empty() {
 //!             return Ok(Outcome::Unchanged("everything is recent".to_owned()));
 //!         }
-//!         plan.drop(old, "older than the recent entries")?;
+//!         let text = format!("[{} older entries were taken out of this conversation.]", old.len());
+//!         plan.fold(old, text)?;
 //!         Ok(Outcome::Compressed(plan.build()))
 //!     }
 //! }
@@ -72,7 +73,7 @@
 //! let Ok(Outcome::Compressed(plan)) = plugin.compress(&view, &TestHost::new(), &request(&view, 10)) else {
 //!     return Err("no plan".to_owned());
 //! };
-//! assert_eq!(plan.segments.len(), 2, "one drop, one keep");
+//! assert_eq!(plan.segments.len(), 2, "one summary, one keep");
 //! # Ok::<(), String>(())
 //! ```
 //!
@@ -80,8 +81,9 @@
 //! the host's rules), [`budget`] (fitting into tokens), [`transcript`] (a session as text for a summariser), [`files`]
 //! (which files were read and modified), [`config`], and [`memory`] (a session and a host for tests).
 //!
-//! Works on Rust 1.85, natively, and on `wasm32-unknown-unknown` and `wasm32-wasip2`. The plugin above is a component of
-//! 147 KB, most of it serde; without a configuration it is 41 KB.
+//! Works on Rust 1.85, natively, and on `wasm32-unknown-unknown` and `wasm32-wasip2`. Most of the component above is serde,
+//! which reads its configuration.
+#![deny(missing_docs)]
 
 #[doc(hidden)]
 pub mod bindings;

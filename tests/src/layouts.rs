@@ -80,7 +80,7 @@ pub fn groups(layout: &[char]) -> Vec<u32> {
 
 /// Whether the last group still misses a result.
 pub fn is_in_flight(layout: &[char]) -> bool {
-    let Some(calls) = layout.iter().rposition(|letter| letter.is_ascii_digit()) else { return false };
+    let Some(calls) = layout.iter().rposition(char::is_ascii_digit) else { return false };
     let expected = layout[calls].to_digit(10).unwrap_or(0);
     let after = &layout[calls + 1..];
     let results = after.iter().take_while(|letter| matches!(letter, 'x' | 'y' | 'z')).count();

@@ -35,3 +35,14 @@ fn target_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     program.ancestors().nth(3).map_or_else(|| PathBuf::from("target"), PathBuf::from)
 }
+
+/// The Rust snippets of the documentation, compiled and run.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../docs/plugin-authors.md")]
+    mod plugin_authors {}
+    #[doc = include_str!("../../docs/embedding.md")]
+    mod embedding {}
+}

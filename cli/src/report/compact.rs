@@ -6,7 +6,8 @@ use std::time::Duration;
 use contextengine::plan::Tally;
 use serde::Serialize;
 
-use super::{Fill, ProblemReport, percent, problems, session_line, thousands};
+use super::{Fill, REPORT_VERSION, Read, counted, percent, thousands};
+use crate::harmless;
 use crate::output;
 
 #[derive(Debug, Serialize)]
@@ -16,27 +17,27 @@ pub(crate) struct StrategyReport {
     /// `built-in`, or the path of the plugin.
     pub(crate) origin: String,
     /// SHA-256 of the component.
-    pub(crate) component: String,
+    pub(crate) component_sha256: String,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct WindowReport {
-    pub(crate) tokens: u32,
-    pub(crate) reserve: u32,
-    pub(crate) overhead: u32,
-    pub(crate) budget: u32,
-    pub(crate) target: u32,
+    pub(crate) window_tokens: u32,
+    pub(crate) reserve_tokens: u32,
+    pub(crate) overhead_tokens: u32,
+    pub(crate) budget_tokens: u32,
+    pub(crate) target_tokens: u32,
 }
 
-/// Milliseconds that each step took.
+/// What each step took.
 #[derive(Debug, Serialize)]
 pub(crate) struct Times {
-    pub(crate) reading: f64,
-    pub(crate) counting: f64,
-    pub(crate) loading: f64,
-    pub(crate) proposing: f64,
-    pub(crate) verifying: f64,
-    pub(crate) writing: f64,
+    pub(crate) reading_ms: f64,
+    pub(crate) counting_ms: f64,
+    pub(crate) loading_ms: f64,
+    pub(crate) proposing_ms: f64,
+    pub(crate) verifying_ms: f64,
+    pub(crate) writing_ms: f64,
 }
 
 /// A duration in milliseconds, to the hundredth.
@@ -45,7 +46,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Compacted,
     Unchanged,
@@ -95,9 +96,9 @@ impl From<Tally> for Fates {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CompactReport {
-    pub(crate) file: String,
-    pub(crate) format: &'static str,
-    pub(crate) tokenizer: &'static str,
+    pub(crate) report_version: u32,
+    #[serde(flatten)]
+    pub(crate) read: Read,
     pub(crate) strategy: StrategyReport,
     pub(crate) window: WindowReport,
     pub(crate) outcome: Outcome,
@@ -113,24 +114,21 @@ pub(crate) struct CompactReport {
     pub(crate) written: Option<Written>,
     /// What the format could not say in its own way.
     pub(crate) remarks: Vec<String>,
-    pub(crate) problems: Vec<ProblemReport>,
-    pub(crate) milliseconds: Times,
+    pub(crate) time: Times,
 }
 
 impl CompactReport {
     /// A report of a session before anything was done to it.
     pub(crate) fn unchanged(
-        session: (String, &'static str, &'static str),
+        read: Read,
         strategy: StrategyReport,
         window: WindowReport,
         before: Fill,
-        milliseconds: Times,
+        time: Times,
     ) -> Self {
-        let (file, format, tokenizer) = session;
         Self {
-            file,
-            format,
-            tokenizer,
+            report_version: REPORT_VERSION,
+            read,
             strategy,
             window,
             outcome: Outcome::Unchanged,
@@ -142,8 +140,7 @@ impl CompactReport {
             corrections: Vec::new(),
             written: None,
             remarks: Vec::new(),
-            problems: Vec::new(),
-            milliseconds,
+            time,
         }
     }
 
@@ -156,65 +153,93 @@ impl CompactReport {
     }
 
     pub(crate) fn for_people(&self, show_summary: bool) -> String {
-        let mut text = session_line(&self.file, self.format, self.before.entries, self.before.tokens, self.tokenizer);
-        text.push('\n');
-        let window = &self.window;
-        let _ = writeln!(
-            text,
-            "window {}: {} for the reply, {} for entries; aiming at {}",
-            thousands(window.tokens),
-            thousands(window.reserve),
-            thousands(window.budget),
-            thousands(window.target)
-        );
-        let strategy = &self.strategy;
-        let _ = writeln!(text, "strategy {} {} ({})", strategy.id, strategy.version, strategy.origin);
-        text.push_str(&problems(&self.file, &self.problems));
+        let mut text = self.read.headline(self.before.entries, self.before.tokens);
+        self.say_window(&mut text);
+        let StrategyReport { id, version, origin, .. } = &self.strategy;
+        let line = |text: &str| harmless::short_line(text, REASON);
+        let target = counted(self.window.target_tokens, "token");
+        let _ = writeln!(text, "strategy {} {} ({}), aiming at {target}", line(id), line(version), line(origin));
+        text.push_str(&self.read.problem_lines());
         match self.outcome {
             Outcome::Unchanged => {
-                let _ = writeln!(text, "\nNothing to do: {}", self.reason.as_deref().unwrap_or("no reason given"));
+                let reason = self.reason.as_deref().unwrap_or("the strategy gave no reason");
+                let _ = writeln!(text, "\nNothing to do: {}", line(reason));
             }
             Outcome::Compacted => self.say_what_happened(&mut text),
         }
         if let Some(summary) = self.summary.as_deref().filter(|_| show_summary) {
-            let _ = writeln!(text, "\n--- summary ---\n{}\n--- end of summary ---", summary.trim_end());
+            let _ = writeln!(text, "\n--- summary ---\n{}\n--- end of summary ---\n", summary.trim_end());
         }
         self.say_where(&mut text);
         text
     }
 
+    fn say_window(&self, text: &mut String) {
+        let window = &self.window;
+        let _ = write!(
+            text,
+            "window {} tokens: {} for the reply, ",
+            thousands(window.window_tokens),
+            thousands(window.reserve_tokens)
+        );
+        if window.overhead_tokens > 0 {
+            let _ = write!(text, "{} overhead, ", thousands(window.overhead_tokens));
+        }
+        let budget = thousands(window.budget_tokens);
+        let _ = writeln!(text, "{budget} left");
+    }
+
     fn say_what_happened(&self, text: &mut String) {
         for correction in &self.corrections {
+            let correction = harmless::short_line(correction, REASON);
             let _ = writeln!(text, "a first plan was refused and corrected: {correction}");
         }
-        let header = ["what fills it", "before", "tokens", "after", "tokens", ""];
+        let header = ["kind", "messages", "", "", "tokens", "", "", "█ now  ░ gone"];
         let rows = self.before.rows_to(&self.after);
-        let _ = writeln!(text, "\n{}\n", output::table(&header, &[1, 2, 3, 4], rows));
+        let _ = writeln!(text, "\n{}\n", output::table(&header, &[1, 3, 4, 6], rows));
         if let Some(fates) = &self.fates {
-            text.push_str(&output::table(&["", "entries", "tokens", ""], &[1, 2], fate_rows(fates)));
+            text.push_str(&output::table(&["", "messages", "tokens", ""], &[1, 2], fate_rows(fates)));
             text.push('\n');
         }
         let (before, after) = (self.before.tokens, self.after.tokens);
-        let times = &self.milliseconds;
         let _ = writeln!(
             text,
-            "\n{} → {} tokens, {} less. The compaction took {:.1} ms: {:.1} proposing, {:.1} verifying.\n\
-             Around it: {:.0} ms reading, {:.0} counting, {:.0} loading the strategy, {:.0} writing.",
+            "\n{} → {} tokens, {} less.",
             thousands(before),
             thousands(after),
-            percent(before.saturating_sub(after), before),
-            times.proposing + times.verifying,
-            times.proposing,
-            times.verifying,
-            times.reading,
-            times.counting,
-            times.loading,
-            times.writing,
+            percent(before.saturating_sub(after), before)
         );
+        self.say_what_is_missed(text);
+        let time = &self.time;
+        let _ = writeln!(
+            text,
+            "Compacted in {:.1} ms: {:.1} proposing, {:.1} verifying.\n\
+             Before that: {:.0} ms reading, {:.0} counting, {:.0} loading the strategy.",
+            time.proposing_ms + time.verifying_ms,
+            time.proposing_ms,
+            time.verifying_ms,
+            time.reading_ms,
+            time.counting_ms,
+            time.loading_ms,
+        );
+    }
+
+    /// A result that is too large is no failure, unless asked for; but nobody should have to find out.
+    fn say_what_is_missed(&self, text: &mut String) {
+        let WindowReport { budget_tokens, target_tokens, .. } = self.window;
+        let after = self.after.tokens;
+        if after > budget_tokens {
+            let over = counted(after - budget_tokens, "token");
+            let _ = writeln!(text, "It still does not fit: {over} too many for the window.");
+        } else if after > target_tokens {
+            let over = counted(after - target_tokens, "token");
+            let _ = writeln!(text, "It fits, and misses the target by {over}.");
+        }
     }
 
     fn say_where(&self, text: &mut String) {
         match &self.written {
+            None if matches!(self.outcome, Outcome::Unchanged) => text.push_str("Nothing was written.\n"),
             None => text.push_str("Nothing was written; name a file with --out to write the session.\n"),
             Some(Written { file, format, bytes, backup }) => {
                 let file = file.as_deref().unwrap_or("standard output");
@@ -225,10 +250,13 @@ impl CompactReport {
             }
         }
         for remark in &self.remarks {
-            let _ = writeln!(text, "Note: {remark}");
+            let _ = writeln!(text, "Note: {}", harmless::line(remark));
         }
     }
 }
+
+/// Characters of a plugin's reason that are shown.
+const REASON: usize = 1_000;
 
 fn fate_rows(fates: &Fates) -> Vec<Vec<String>> {
     let row = |name: &str, count: &Count, what: String| {

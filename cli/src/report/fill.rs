@@ -2,7 +2,7 @@
 
 use contextengine::transcript::EntryKind;
 use contextengine::view::View;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{percent, thousands};
 
@@ -18,13 +18,19 @@ const KINDS: [EntryKind; 7] = [
 ];
 
 /// A kind of entry as reports spell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub(crate) struct KindName(pub(crate) &'static str);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KindName(EntryKind);
 
 impl From<EntryKind> for KindName {
     fn from(kind: EntryKind) -> Self {
-        KindName(match kind {
+        Self(kind)
+    }
+}
+
+impl KindName {
+    /// For people.
+    pub(crate) fn words(self) -> &'static str {
+        match self.0 {
             EntryKind::System => "system",
             EntryKind::User => "user",
             EntryKind::Assistant => "assistant",
@@ -32,7 +38,14 @@ impl From<EntryKind> for KindName {
             EntryKind::Summary => "summary",
             EntryKind::BranchSummary => "branch summary",
             EntryKind::Note => "note",
-        })
+        }
+    }
+}
+
+/// For programs: in snake_case.
+impl Serialize for KindName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.words().replace(' ', "_"))
     }
 }
 
@@ -78,7 +91,7 @@ impl Fill {
             .iter()
             .map(|of_kind| {
                 vec![
-                    of_kind.kind.0.to_owned(),
+                    of_kind.kind.words().to_owned(),
                     thousands(of_kind.entries),
                     thousands(of_kind.tokens),
                     percent(of_kind.tokens, self.tokens),
@@ -90,36 +103,29 @@ impl Fill {
         rows
     }
 
-    /// Rows of kind, entries and tokens before, entries and tokens after, and bars of both on one scale.
+    /// Rows of kind, entries before and after, tokens before and after, and bars of both on one scale.
     pub(crate) fn rows_to(&self, after: &Fill) -> Vec<Vec<String>> {
+        let row = |name: &str, entries: (u32, u32), tokens: (u32, u32), bars: String| {
+            let arrow = || "→".to_owned();
+            let (entries_before, entries_after) = (thousands(entries.0), thousands(entries.1));
+            let (tokens_before, tokens_after) = (thousands(tokens.0), thousands(tokens.1));
+            vec![name.to_owned(), entries_before, arrow(), entries_after, tokens_before, arrow(), tokens_after, bars]
+        };
         let mut rows = Vec::new();
         for kind in KINDS.into_iter().map(KindName::from) {
-            let ((entries_before, before), (entries_after, now)) = (self.of_kind(kind), after.of_kind(kind));
-            if entries_before == 0 && entries_after == 0 {
-                continue;
+            let ((entries, tokens), (entries_after, tokens_after)) = (self.of_kind(kind), after.of_kind(kind));
+            if entries > 0 || entries_after > 0 {
+                let bars = bars(tokens, tokens_after, self.tokens);
+                rows.push(row(kind.words(), (entries, entries_after), (tokens, tokens_after), bars));
             }
-            rows.push(vec![
-                kind.0.to_owned(),
-                thousands(entries_before),
-                thousands(before),
-                thousands(entries_after),
-                thousands(now),
-                bars(before, now, self.tokens),
-            ]);
         }
-        rows.push(vec![
-            "total".to_owned(),
-            thousands(self.entries),
-            thousands(self.tokens),
-            thousands(after.entries),
-            thousands(after.tokens),
-        ]);
+        rows.push(row("total", (self.entries, after.entries), (self.tokens, after.tokens), String::new()));
         rows
     }
 }
 
 /// Cells of a bar of 100 %.
-const BAR: u32 = 30;
+const BAR: u32 = 24;
 
 fn cells(part: u32, whole: u32) -> usize {
     if part == 0 || whole == 0 {
@@ -137,4 +143,25 @@ fn bar(part: u32, whole: u32) -> String {
 fn bars(before: u32, after: u32, whole: u32) -> String {
     let (before, after) = (cells(before, whole), cells(after, whole));
     format!("{}{}", "█".repeat(after), "░".repeat(before.saturating_sub(after)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_there_has_a_cell_and_nothing_has_more_than_all() {
+        assert_eq!(cells(0, 10), 0);
+        assert_eq!(cells(1, 1_000_000), 1);
+        assert_eq!(cells(10, 10), 24);
+        assert_eq!(cells(20, 10), 24);
+        assert_eq!(cells(1, 0), 0);
+    }
+
+    #[test]
+    fn a_bar_shows_what_is_left_and_what_went() {
+        assert_eq!(bars(10, 5, 24), "█████░░░░░");
+        assert_eq!(bars(0, 5, 24), "█████");
+        assert_eq!(bars(5, 0, 24), "░░░░░");
+    }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{Fill, KindName, ProblemReport, percent, problems, session_line, thousands};
+use super::{Fill, KindName, Read, counted, percent, thousands};
+use crate::harmless;
 use crate::output;
 
 /// One of the largest entries.
@@ -30,51 +31,54 @@ pub(crate) struct ToolUse {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct InspectReport {
-    pub(crate) file: String,
-    pub(crate) format: &'static str,
+    pub(crate) report_version: u32,
+    #[serde(flatten)]
+    pub(crate) read: Read,
     pub(crate) file_bytes: usize,
     pub(crate) records: u32,
     /// Messages of the file that the model does not see any more.
-    pub(crate) earlier: u32,
-    pub(crate) tokenizer: &'static str,
-    pub(crate) window: Option<u32>,
+    pub(crate) hidden_messages: u32,
+    pub(crate) window_tokens: Option<u32>,
+    /// Messages of the user.
     pub(crate) turns: u32,
     pub(crate) groups: u32,
-    /// Calls that await their result.
-    pub(crate) in_flight: u32,
+    /// Assistant entries with calls that await their results.
+    pub(crate) in_flight_entries: u32,
     pub(crate) context: Fill,
     pub(crate) largest: Vec<Largest>,
     pub(crate) tools: Vec<ToolUse>,
-    pub(crate) problems: Vec<ProblemReport>,
 }
+
+/// Characters of a tool's name in a table: some servers put long prefixes before it.
+const TOOL_NAME: usize = 28;
 
 impl InspectReport {
     pub(crate) fn for_people(&self) -> String {
         let fill = &self.context;
-        let mut text = session_line(&self.file, self.format, fill.entries, fill.tokens, self.tokenizer);
-        text.push('\n');
+        let mut text = self.read.headline(fill.entries, fill.tokens);
+        if let Some(window) = self.window_tokens {
+            let _ = writeln!(text, "{} of a window of {} tokens", percent(fill.tokens, window), thousands(window));
+        }
         let _ = writeln!(
             text,
-            "{} records, {} turns, {} groups{}{}",
-            thousands(self.records),
-            thousands(self.turns),
-            thousands(self.groups),
-            if self.in_flight > 0 { ", calls in flight" } else { "" },
-            if self.earlier > 0 {
-                format!("; {} messages are hidden by earlier compactions or on other branches", thousands(self.earlier))
-            } else {
-                String::new()
-            }
+            "{} in the file, {} of the user in the context",
+            counted(self.records, "record"),
+            counted(self.turns, "message"),
         );
-        if let Some(window) = self.window {
-            let _ = writeln!(text, "{} of a window of {}", percent(fill.tokens, window), thousands(window));
+        if self.hidden_messages > 0 {
+            let hidden = counted(self.hidden_messages, "message");
+            let _ = writeln!(text, "{hidden} not in the context: compacted earlier, or on another branch");
         }
-        text.push_str(&problems(&self.file, &self.problems));
-        let _ =
-            writeln!(text, "\n{}", output::table(&["kind", "entries", "tokens", "share", ""], &[1, 2, 3], fill.rows()));
+        if self.in_flight_entries > 0 {
+            let waiting = counted(self.in_flight_entries, "message");
+            let _ = writeln!(text, "{waiting} of the assistant with tool calls that have no result yet");
+        }
+        text.push_str(&self.read.problem_lines());
+        let table = output::table(&["kind", "messages", "tokens", "share", ""], &[1, 2, 3], fill.rows());
+        let _ = writeln!(text, "\nWhat fills the context\n{table}");
         if !self.largest.is_empty() {
             let header = ["at", "kind", "tool", "tokens", "share", "begins"];
-            let _ = writeln!(text, "\nLargest entries\n{}", output::table(&header, &[0, 3, 4], self.largest_rows()));
+            let _ = writeln!(text, "\nLargest messages\n{}", output::table(&header, &[0, 3, 4], self.largest_rows()));
         }
         if !self.tools.is_empty() {
             let header = ["tool", "calls", "results", "failed", "result tokens", "share"];
@@ -87,8 +91,8 @@ impl InspectReport {
         let row = |entry: &Largest| {
             vec![
                 entry.position.to_string(),
-                entry.kind.0.to_owned(),
-                entry.tool.clone().unwrap_or_default(),
+                entry.kind.words().to_owned(),
+                entry.tool.as_deref().map(tool_name).unwrap_or_default(),
                 thousands(entry.tokens),
                 percent(entry.tokens, self.context.tokens),
                 entry.begins.clone(),
@@ -100,7 +104,7 @@ impl InspectReport {
     fn tool_rows(&self) -> Vec<Vec<String>> {
         let row = |tool: &ToolUse| {
             vec![
-                tool.tool.clone(),
+                tool_name(&tool.tool),
                 thousands(tool.calls),
                 thousands(tool.results),
                 thousands(tool.failed),
@@ -110,4 +114,8 @@ impl InspectReport {
         };
         self.tools.iter().map(row).collect()
     }
+}
+
+fn tool_name(name: &str) -> String {
+    harmless::short_line(name, TOOL_NAME)
 }

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use contextengine::format::Problem;
 use serde::Serialize;
 
+use crate::failure::Failure;
+use crate::harmless;
+
 /// A number with commas: 1,234,567.
 pub(crate) fn thousands(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
@@ -18,13 +21,16 @@ pub(crate) fn thousands(number: impl Into<u64>) -> String {
     text
 }
 
-/// A share in percent, rounded: `12 %`; `< 1 %` for what is not nothing.
+/// A share in percent, rounded: `12 %`. Little is not shown as nothing, and nearly all not as all.
 pub(crate) fn percent(part: u32, whole: u32) -> String {
     if part == 0 || whole == 0 {
         return "0 %".to_owned();
     }
-    let rounded = (u64::from(part) * 100 + u64::from(whole) / 2) / u64::from(whole);
-    if rounded == 0 { "< 1 %".to_owned() } else { format!("{rounded} %") }
+    match (u64::from(part) * 100 + u64::from(whole) / 2) / u64::from(whole) {
+        0 => "< 1 %".to_owned(),
+        100 if part < whole => "> 99 %".to_owned(),
+        rounded => format!("{rounded} %"),
+    }
 }
 
 /// A line of the session that could not be read.
@@ -40,31 +46,56 @@ impl From<&Problem> for ProblemReport {
     }
 }
 
+/// A number and what it counts: `1 turn`, `2,000 turns`.
+pub(crate) fn counted(number: impl Into<u64>, one: &str) -> String {
+    let number = number.into();
+    format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// Problems that a report for people lists; a file that is broken all over needs no more.
 const LISTED: usize = 10;
 
-/// What could not be read, one line each.
-pub(crate) fn problems(file: &str, problems: &[ProblemReport]) -> String {
-    let mut text = String::new();
-    for ProblemReport { line, reason } in problems.iter().take(LISTED) {
-        let _ = writeln!(text, "{file}:{line}: {reason}");
-    }
-    if problems.len() > LISTED {
-        let _ = writeln!(text, "{file}: and {} more lines that could not be read", problems.len() - LISTED);
-    }
-    text
+/// What was read, and what could not be.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Read {
+    /// `None`: standard input.
+    pub(crate) file: Option<String>,
+    pub(crate) format: &'static str,
+    pub(crate) tokenizer: &'static str,
+    pub(crate) problems: Vec<ProblemReport>,
 }
 
-/// The first line of a report: what was read.
-pub(crate) fn session_line(file: &str, format: &str, entries: u32, tokens: u32, tokenizer: &str) -> String {
-    format!("{file}: {format}, {} entries, {} tokens ({tokenizer})", thousands(entries), thousands(tokens))
+impl Read {
+    fn name(&self) -> &str {
+        self.file.as_deref().unwrap_or("standard input")
+    }
+
+    /// The first line of a report.
+    pub(crate) fn headline(&self, entries: u32, tokens: u32) -> String {
+        let Self { format, tokenizer, .. } = self;
+        let name = self.name();
+        format!("{name}: {format}, {}, {} ({tokenizer})\n", counted(entries, "message"), counted(tokens, "token"))
+    }
+
+    /// What could not be read, one line each.
+    pub(crate) fn problem_lines(&self) -> String {
+        let name = self.name();
+        let mut text = String::new();
+        for ProblemReport { line, reason } in self.problems.iter().take(LISTED) {
+            let _ = writeln!(text, "{name}:{line}: {}", harmless::line(reason));
+        }
+        if let Some(more) = self.problems.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            let _ = writeln!(text, "{name}: {} that could not be read", counted(more as u64, "more line"));
+        }
+        text
+    }
 }
 
 /// A report for programs.
-pub(crate) fn pretty_json(report: &impl Serialize) -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(report)?;
+pub(crate) fn json(report: &impl Serialize) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(report).map_err(|error| Failure::File(error.into()))?;
     text.push('\n');
-    Ok(text)
+    Ok(harmless::json(&text))
 }
 
 #[cfg(test)]
@@ -80,10 +111,20 @@ mod tests {
     }
 
     #[test]
+    fn one_is_no_plural() {
+        assert_eq!(counted(1u32, "turn"), "1 turn");
+        assert_eq!(counted(0u32, "turn"), "0 turns");
+        assert_eq!(counted(1_000u32, "turn"), "1,000 turns");
+    }
+
+    #[test]
     fn a_small_share_is_not_shown_as_none() {
         assert_eq!(percent(0, 10), "0 %");
         assert_eq!(percent(1, 1_000), "< 1 %");
         assert_eq!(percent(1, 3), "33 %");
+        assert_eq!(percent(999, 1_000), "> 99 %");
+        assert_eq!(percent(1_000, 1_000), "100 %");
+        assert_eq!(percent(1_001, 1_000), "100 %");
         assert_eq!(percent(3, 0), "0 %");
     }
 }

@@ -261,7 +261,7 @@ pub enum FormatError {
         reason: String,
     },
     /// The file as a whole is not of the format.
-    #[error("line {line}: not a {format} session: {reason}")]
+    #[error("line {line}: not a session of format {format}: {reason}")]
     Malformed {
         /// The format that was expected.
         format: Format,

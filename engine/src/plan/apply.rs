@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use super::fate::Fate;
 use super::proposal::{Note, Plan, Rewrite, Segment, Span, Summary};
 use crate::tokens::EntryCounter;
@@ -126,7 +128,8 @@ impl Maker<'_> {
             .filter_map(|at| self.view.entry(at))
             .cloned()
             .collect();
-        let mut entry = Entry::text(self.new_id("summary", segment), EntryKind::Summary, summary.text.as_str());
+        let mut entry =
+            Entry::text(self.new_id("summary", segment, &summary.text), EntryKind::Summary, summary.text.as_str());
         entry.replaces = covered;
         entry.compaction = Some(Box::new(Compaction {
             plugin: self.author.to_owned(),
@@ -139,18 +142,26 @@ impl Maker<'_> {
     }
 
     fn note(&mut self, segment: usize, note: &Note) {
-        let mut entry = Entry::text(self.new_id("note", segment), EntryKind::Note, note.text.as_str());
+        let mut entry = Entry::text(self.new_id("note", segment, &note.text), EntryKind::Note, note.text.as_str());
         entry.role = note.role;
         let tokens = self.push(entry);
         self.tally.notes += 1;
         self.tally.note_tokens = self.tally.note_tokens.saturating_add(tokens);
     }
 
-    /// An id that is unique in the new context and the same whenever the same plan is applied to the same view: the
-    /// name of what it is, the entry that the view ends with, and the segment.
-    fn new_id(&self, what: &str, segment: usize) -> String {
-        let after = self.view.entries().last().map_or("start", |entry| entry.id.as_str());
-        format!("{what}-{after}-{segment}")
+    /// An id that is new, and the same whenever the same plan is applied to the same view: a hash of the text, of the
+    /// place and of the entry that the view ends with.
+    fn new_id(&self, what: &str, segment: usize, text: &str) -> String {
+        let after = self.view.entries().last().map_or("", |entry| entry.id.as_str());
+        let mut hash = Sha256::new();
+        for part in [after, &segment.to_string(), text] {
+            hash.update(part.len().to_be_bytes());
+            hash.update(part);
+        }
+        let hash = hash.finalize();
+        // Six bytes: a session has thousands of summaries at the very most.
+        let digits: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        format!("{what}-{digits}")
     }
 
     fn push(&mut self, entry: Entry) -> u32 {

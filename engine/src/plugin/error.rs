@@ -50,7 +50,7 @@ pub enum LoadError {
     },
     /// A core module: what a compiler writes before it is made a component.
     #[error(
-        "not a plugin: a core WebAssembly module, not a component; build it with `ctxe plugin build`, or encode it \
+        "not a plugin: a core WebAssembly module, not a component; build it for `wasm32-wasip2`, or encode it \
          with `wasm-tools component new`"
     )]
     CoreModule,

@@ -132,7 +132,7 @@ fn name(id: Option<&EntryId>) -> String {
 }
 
 impl StoreError {
-    pub(crate) fn no_session(name: impl ToString) -> Self {
+    pub(crate) fn no_session(name: &(impl ToString + ?Sized)) -> Self {
         Self::NotFound { what: "session", name: name.to_string() }
     }
 

@@ -80,7 +80,7 @@ impl MemoryStore {
 
 impl Inner {
     fn session(&mut self, key: SessionKey) -> Result<&mut Session, StoreError> {
-        self.sessions.get_mut(&key).ok_or_else(|| StoreError::no_session(key))
+        self.sessions.get_mut(&key).ok_or_else(|| StoreError::no_session(&key))
     }
 
     /// The shelf of a plugin. A session's state needs the session.

@@ -275,7 +275,8 @@ impl StoredEntry {
         parent: Option<EntryId>,
         resolve: impl FnMut(&EntryId) -> Option<Arc<Entry>>,
     ) -> Entry {
-        let mut entry = Entry::new(id.as_str(), self.kind, self.blocks);
+        let mut entry = Entry::new("", self.kind, self.blocks);
+        entry.id = id;
         entry.parent = parent;
         entry.role = self.role;
         entry.at = self.at;

@@ -13,6 +13,7 @@
 //! Assumes that the plugins were compiled before this crate: `cargo xtask components` in a checkout; a published
 //! crate brings them. A debug build without them embeds none, with a warning; a release build fails. `build.rs`
 //! says where they are looked for and why it does not compile them itself.
+#![deny(missing_docs)]
 
 /// Name and component, sorted by name; written by `build.rs`.
 static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));

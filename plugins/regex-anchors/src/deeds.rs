@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::anchors::Index;
 use crate::calls::{Deed, core, cut};
-use crate::gather::source_of;
 use crate::secrets::Secrets;
 use crate::summary::{Command, Counted, ErrorLine, Map, Status, Summary, clean_line, clean_source, is_listable};
 use crate::words::Words;
@@ -53,7 +52,7 @@ impl Deeds {
     ) {
         self.clock += 1;
         if !failed {
-            self.touch(deed);
+            self.touch(deed, secrets);
         }
         let source = clean_source(&cut(&source_of(tool, deed), MAX_ERROR));
         let mut errors = Vec::new();
@@ -84,11 +83,13 @@ impl Deeds {
         }
     }
 
-    fn touch(&mut self, deed: &Deed) {
+    fn touch(&mut self, deed: &Deed, secrets: &Secrets) {
         for (path, modified) in
             deed.read.iter().map(|path| (path, false)).chain(deed.modified.iter().map(|path| (path, true)))
         {
-            self.file(path, modified, 0);
+            if secrets.mask(path) == path.as_str() {
+                self.file(path, modified, 0);
+            }
         }
     }
 
@@ -221,6 +222,17 @@ impl Deeds {
             !old
         });
         summary.errors.extend(errors.into_iter().map(|(error, _)| error));
+    }
+}
+
+/// The name by which a call is known among errors: what its command does, or its tool and file.
+fn source_of(tool: &str, deed: &Deed) -> String {
+    match &deed.command {
+        Some(command) => core(command).to_owned(),
+        None => {
+            let file = deed.modified.first().or_else(|| deed.read.first()).map_or("", String::as_str);
+            clean_line(&format!("{tool} {file}"))
+        }
     }
 }
 

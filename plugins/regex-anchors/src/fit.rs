@@ -8,8 +8,8 @@ use contextengine_sdk::Host;
 
 use crate::anchors::ALSO;
 use crate::config::Budgets;
-use crate::gather::{floor, head_and_tail, mentions};
 use crate::summary::{Counted, NameList, OpenKind, Status, Summary, clean_block};
+use crate::text::{floor, head_and_tail, mentions};
 use crate::words::Words;
 
 /// A part of the summary that has a budget. The order is that in which they give way.
@@ -28,11 +28,13 @@ enum Part {
     Notes,
     Focus,
     Messages,
+    /// Names that the host asked for.
+    Demanded,
     Constraints,
     Goal,
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part::Anchors,
     Part::Commands,
     Part::Read,
@@ -46,6 +48,7 @@ const PARTS: [Part; 15] = [
     Part::Notes,
     Part::Focus,
     Part::Messages,
+    Part::Demanded,
     Part::Constraints,
     Part::Goal,
 ];
@@ -155,7 +158,7 @@ impl Fitter {
                     into.earlier.extend(shortened(last, left, host));
                 }
             }
-            Part::Anchors => into.anchors = pick_names(&full.anchors, chosen),
+            Part::Anchors | Part::Demanded => into.anchors.extend(pick_names(&names_of(full, part), chosen)),
         }
     }
 
@@ -179,7 +182,7 @@ fn budget(part: Part, budgets: &Budgets, focused: bool) -> u32 {
         if focused { budget.saturating_add(budget / 2) } else { budget }
     };
     match part {
-        Part::Anchors => budgets.anchors,
+        Part::Anchors | Part::Demanded => budgets.anchors,
         Part::Commands => budgets.commands,
         Part::Read => budgets.files / 3,
         Part::Errors => budgets.errors,
@@ -215,11 +218,10 @@ fn part_items(full: &Summary, part: Part, words: &Words) -> Vec<(String, u8)> {
         Part::Errors => full.errors.iter().map(|error| (error.item(), u8::from(!error.resolved))).collect(),
         Part::Notes => plain(&full.notes),
         Part::Earlier => plain(&full.earlier),
-        Part::Anchors => full
-            .anchors
-            .iter()
-            .flat_map(|list| list.names.iter().map(move |name| (name.item(), u8::from(list.kind == ALSO) * 4)))
-            .collect(),
+        Part::Anchors | Part::Demanded => {
+            let names = names_of(full, part).into_iter().flat_map(|list| list.names);
+            names.map(|name| (name.item(), 0)).collect()
+        }
     }
 }
 
@@ -228,9 +230,15 @@ fn order_of(part: Part, full: &Summary, len: usize) -> Vec<u64> {
     let len = len as u64;
     match part {
         Part::Modified | Part::Read => (0..len).rev().collect(),
-        Part::Anchors => spread(&full.anchors),
+        Part::Anchors | Part::Demanded => spread(&names_of(full, part)),
         _ => (0..len).collect(),
     }
+}
+
+/// The lists of names of a part: those that the host asked for, or the others.
+fn names_of(full: &Summary, part: Part) -> Vec<NameList> {
+    let demanded = part == Part::Demanded;
+    full.anchors.iter().filter(|list| (list.kind == ALSO) == demanded).cloned().collect()
 }
 
 /// The names of every kind share one budget: the first of each kind, then the second of each, and so on.
@@ -293,7 +301,7 @@ fn shortened(text: &str, tokens: u32, host: &Host) -> Option<String> {
 fn allocate(wants: &[u32; PARTS.len()], whole: u32) -> [u32; PARTS.len()] {
     /// A part that wants no more than this gives all of it or nothing: a quarter would hold no item.
     const SMALL: u32 = 80;
-    let users = |part: Part| matches!(part, Part::Messages | Part::Constraints | Part::Goal);
+    let users = |part: Part| matches!(part, Part::Messages | Part::Demanded | Part::Constraints | Part::Goal);
     let steps: [(&dyn Fn(Part) -> bool, bool); 4] = [
         (&|part| !users(part), false),
         (&|part| part == Part::Messages, false),

@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::config::Config;
 use crate::corrections::Corrections;
 use crate::fit::Fitter;
-use crate::gather::{Gather, Gathered, Tools, focus_words};
+use crate::gather::{Gather, Gathered, Tools};
 use crate::summary::{MARKER, Section, Set, Summary, render};
+use crate::text::focus_words;
 
 /// What the fixed lines and the headings of a summary take, in tokens, measured with o200k_base.
 const FRAME: u32 = 220;

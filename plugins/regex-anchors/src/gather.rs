@@ -6,13 +6,14 @@
 use contextengine_sdk::{Block, EntryInfo, EntryKind, Marks, Position, Span, View};
 
 use crate::anchors::{Finder, Index, Origin};
-use crate::calls::{self, Deed, cut, deed};
+use crate::calls::{Deed, cut, deed};
 use crate::config::Config;
 use crate::deeds::Deeds;
 use crate::parse::{Parsed, parse};
 use crate::secrets::Secrets;
-use crate::summary::{Map, Open, OpenKind, Replaced, Summary, clean_block, clean_line, clean_struck};
+use crate::summary::{OpenKind, Summary, clean_block, clean_line};
 use crate::supersede::{Rules, Statement};
+use crate::text::{floor, focus_words, head_and_tail, mentions, without_synthetic};
 use crate::words::{self, Words};
 
 /// Texts fetched at once: at most this many entries …
@@ -21,7 +22,7 @@ const PAGE: u32 = 256;
 const PAGE_BYTES: u64 = 4 << 20;
 
 /// The longest single line that is carried of an error, a task or a question, in bytes.
-const MAX_LINE: usize = 300;
+pub(crate) const MAX_LINE: usize = 300;
 
 /// The compiled patterns of an instance.
 #[derive(Debug)]
@@ -51,22 +52,23 @@ pub(crate) struct Gathered {
     pub(crate) modified_files: Vec<String>,
 }
 
+/// A walk in progress.
 pub(crate) struct Gather<'a> {
     view: &'a dyn View,
     config: &'a Config,
-    tools: &'a Tools,
+    pub(crate) tools: &'a Tools,
     focus: Vec<String>,
-    summary: Summary,
-    rules: Rules,
-    index: Index,
-    deeds: Deeds,
-    tasks: Option<Vec<String>>,
-    todos: Vec<String>,
+    pub(crate) summary: Summary,
+    pub(crate) rules: Rules,
+    pub(crate) index: Index,
+    pub(crate) deeds: Deeds,
+    pub(crate) tasks: Option<Vec<String>>,
+    pub(crate) todos: Vec<String>,
     /// The newest question of the assistant that no message of the user followed.
-    question: Option<String>,
+    pub(crate) question: Option<String>,
     /// Requests that were folded and that no answer with content followed yet.
-    unanswered: Vec<String>,
-    pending: Vec<(String, String, Deed)>,
+    pub(crate) unanswered: Vec<String>,
+    pub(crate) pending: Vec<(String, String, Deed)>,
 }
 
 impl<'a> Gather<'a> {
@@ -160,7 +162,9 @@ impl<'a> Gather<'a> {
         }
     }
 
+    /// Names in a text. It is masked first, so that no part of a secret is taken for a name.
     fn scan(&mut self, text: &str, origin: Origin) {
+        let text = &*self.tools.secrets.mask(text);
         self.tools.finder.scan(text, origin, &self.tools.secrets, &mut self.index);
     }
 
@@ -382,87 +386,6 @@ impl<'a> Gather<'a> {
         self.index.take_over(&old.anchors);
         self.deeds.take_over(old.modified, old.read, old.commands, old.errors);
     }
-
-    /// Everything that was found. `memory` are notes of observers, `demanded` are names that the host misses.
-    pub(crate) fn finish(mut self, memory: &[String], demanded: &[String]) -> Gathered {
-        self.deeds.no_result(std::mem::take(&mut self.pending));
-        for name in demanded {
-            if self.tools.secrets.mask(name) == name.as_str() {
-                self.index.demand(name);
-            }
-        }
-        for note in memory {
-            let note = clean_block(&self.tools.secrets.mask(note));
-            if !note.is_empty() && !self.summary.notes.contains(&note) {
-                self.summary.notes.push(note);
-            }
-        }
-        let mut summary = self.summary;
-        summary.rounds += 1;
-        summary.constraints = self.rules.in_force.into_iter().map(|rule| rule.text).collect();
-        let replaced = self.rules.replaced.into_iter();
-        summary.replaced = replaced.map(|(old, by)| Replaced { old: clean_struck(&old), by }).collect();
-        let requests = self.unanswered.into_iter();
-        summary.open.extend(requests.map(|text| Open { kind: OpenKind::Request, text }));
-        if let Some(text) = self.question {
-            summary.open.push(Open { kind: OpenKind::Question, text });
-        }
-        for text in self.tasks.unwrap_or(self.todos) {
-            let text = cut(&clean_line(&text), MAX_LINE);
-            if !text.is_empty() {
-                summary.open.push(Open { kind: OpenKind::Todo, text });
-            }
-        }
-        keep_last_of_equal(&mut summary.decisions, |text| text.as_str());
-        keep_firm(&mut summary.decisions, &self.tools.words);
-        keep_last_of_equal(&mut summary.focus_notes, |text| text.as_str());
-        keep_last_of_equal(&mut summary.open, |open| open.text.as_str());
-        let before = summary.messages.len();
-        keep_last_of_equal(&mut summary.messages, |text| text.as_str());
-        summary.messages_left_out += (before - summary.messages.len()) as u64;
-        self.index.merge_short_paths();
-        let (read_files, modified_files) = self.deeds.files();
-        self.deeds.into_summary(&self.index, &mut summary);
-        summary.anchors = self.tools.finder.lists(&self.index);
-        let gone = crate::supersede::values_gone(&summary.replaced, &summary.constraints);
-        for list in &mut summary.anchors {
-            if list.kind == "hosts" {
-                // A port that was taken back is not to be found under the exact names.
-                list.names.retain(|host| !gone.iter().any(|value| host.name.ends_with(value.as_str())));
-            }
-            if list.kind == "files" {
-                list.names.retain(|file| !read_files.contains(&file.name) && !modified_files.contains(&file.name));
-            }
-        }
-        summary.anchors.retain(|list| !list.names.is_empty());
-        Gathered { summary, read_files, modified_files }
-    }
-}
-
-/// Of items with the same text, only the last.
-fn keep_last_of_equal<T>(items: &mut Vec<T>, text: impl Fn(&T) -> &str) {
-    let mut last: Map<String, usize> = Map::default();
-    for (at, item) in items.iter().enumerate() {
-        last.insert(text(item).to_lowercase(), at);
-    }
-    let mut at = 0;
-    items.retain(|item| {
-        let keep = last.get(&text(item).to_lowercase()) == Some(&at);
-        at += 1;
-        keep
-    });
-}
-
-/// Of sentences that only may decide something, the newest few.
-fn keep_firm(decisions: &mut Vec<String>, words: &Words) {
-    const WEAK_SHOWN: usize = 10;
-    let weak = |text: &String| words.decision(text) < 2;
-    let mut skip = decisions.iter().filter(|text| weak(text)).count().saturating_sub(WEAK_SHOWN);
-    decisions.retain(|text| {
-        let old = skip > 0 && weak(text);
-        skip -= usize::from(old);
-        !old
-    });
 }
 
 /// Could an assistant entry hold calls? The host names the tool of a single call; several show by their results.
@@ -473,95 +396,4 @@ fn has_calls(infos: &[EntryInfo], at: usize) -> bool {
         && (info.tool.is_some()
             || info.marks.contains(Marks::IN_FLIGHT)
             || next.is_some_and(|next| next.group == info.group && next.kind == EntryKind::ToolResult))
-}
-
-/// The words of a focus that say something.
-pub(crate) fn focus_words(focus: &str) -> Vec<String> {
-    let mut words: Vec<String> = focus
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '"' | '(' | ')'))
-        .map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()).to_lowercase())
-        .filter(|word| word.chars().count() >= 3 || !word.is_ascii() && !word.is_empty())
-        .filter(|word| {
-            !["the", "and", "for", "with", "about", "focus", "keep", "that", "this"].contains(&word.as_str())
-        })
-        .collect();
-    words.sort();
-    words.dedup();
-    words
-}
-
-/// Does the text hold one of the words, without regard to case?
-pub(crate) fn mentions(text: &str, words: &[String]) -> bool {
-    let lower = text.to_lowercase();
-    words.iter().any(|word| lower.contains(word.as_str()))
-}
-
-/// At most `limit` bytes, at a character boundary.
-pub(crate) fn floor(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// Head and tail of a text that is longer than `limit` bytes, with a mark that says how much is missing. `tail` is
-/// the end of the text where `head` is not all of its `total` bytes.
-pub(crate) fn head_and_tail(head: &str, tail: Option<&str>, total: usize, limit: usize) -> String {
-    if tail.is_none() && head.len() <= limit {
-        return head.to_owned();
-    }
-    // Two thirds for the head: people say what they want before they paste what they have.
-    let first = floor(head, limit * 2 / 3);
-    let end = tail.unwrap_or(head);
-    let mut start = end.len().saturating_sub(limit / 3);
-    while !end.is_char_boundary(start) {
-        start += 1;
-    }
-    let last = &end[start..];
-    let missing = total.saturating_sub(first.len() + last.len());
-    format!("{}\n[… {missing} bytes of this are left out here …]\n{}", first.trim_end(), last.trim_start())
-}
-
-/// A user entry without what agent programs put into it: reminders, environment, echoes of local commands.
-fn without_synthetic(text: &str) -> String {
-    const WRAPPED: [&str; 7] = [
-        "system-reminder",
-        "environment_context",
-        "user_instructions",
-        "local-command-stdout",
-        "command-name",
-        "command-message",
-        "command-args",
-    ];
-    if !text.contains('<') {
-        return text.to_owned();
-    }
-    let mut text = text.to_owned();
-    for tag in WRAPPED {
-        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-        let mut clean = String::new();
-        let mut rest = text.as_str();
-        while let Some((before, after)) = rest.split_once(&open) {
-            let Some((_, behind)) = after.split_once(&close) else {
-                break;
-            };
-            clean.push_str(before);
-            rest = behind;
-        }
-        clean.push_str(rest);
-        text = clean;
-    }
-    text
-}
-
-/// The name by which a call is known among errors: what its command does, or its tool and file.
-pub(crate) fn source_of(tool: &str, deed: &Deed) -> String {
-    match &deed.command {
-        Some(command) => calls::core(command).to_owned(),
-        None => {
-            let file = deed.modified.first().or_else(|| deed.read.first()).map_or("", String::as_str);
-            clean_line(&format!("{tool} {file}"))
-        }
-    }
 }

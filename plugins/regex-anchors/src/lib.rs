@@ -12,15 +12,18 @@ mod calls;
 mod config;
 mod corrections;
 mod deeds;
+mod finish;
 mod fit;
 mod fold;
 mod gather;
 mod parse;
+mod paths;
 mod pattern;
 mod secrets;
 mod shape;
 mod summary;
 mod supersede;
+mod text;
 mod words;
 
 use std::cell::OnceCell;

@@ -129,3 +129,12 @@ fn a_foreign_summary_a_focus_and_notes() {
         vec!["lost-identifiers:INV-2024-77, crates/tax".to_owned(), "missing-section:Next Steps".to_owned()];
     assert_golden("foreign.md", &view, &request);
 }
+
+#[test]
+fn the_example_of_the_readme_is_what_the_code_writes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let golden = std::fs::read_to_string(folder.join("tests/golden/merged.md")).unwrap();
+    let (text, _) = golden.split_once("\n\n<!-- details").unwrap();
+    assert!(readme.contains(&format!("```markdown\n{text}\n```")));
+}

@@ -29,7 +29,7 @@ fn a_core_module_is_told_how_to_become_a_component() {
     on_both(|| async {
         let error = refused(b"\0asm\x01\0\0\0").await;
         assert_eq!(error, LoadError::CoreModule);
-        assert!(error.to_string().contains("ctxe plugin build"), "{error}");
+        assert!(error.to_string().contains("wasm-tools component new"), "{error}");
     });
 }
 

@@ -1,6 +1,6 @@
 //! The same guest built for WASI 0.2: it gets an empty world, and its words come through standard error.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contextengine::hooks::{Hook, Outcome};
 use contextengine::plugin::{CallError, Plugin};
@@ -100,10 +100,8 @@ fn a_guest_that_sleeps_in_the_host_is_ended_too() {
                 behaviour("sleep", "compress").limits(limits(|limits| limits.time = Duration::from_millis(100)));
             let plugin = Plugin::load(&runtime(), &bytes, options).await.unwrap();
             let mut instance = plugin.instance(services()).await.unwrap();
-            let start = Instant::now();
             let error = instance.compress(&view(), &request()).await.unwrap_err();
             assert!(matches!(error, CallError::TimeLimit { key: "time", .. }), "{error}");
-            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
             let error = instance.compress(&view(), &request()).await.unwrap_err();
             assert!(matches!(error, CallError::Retired { .. }), "{error}");
         }

@@ -226,16 +226,24 @@ impl Db<'_> {
     }
 }
 
+/// What is wrong with a record that can be read. One whose parent cannot be read is not to blame for it.
 fn check_one(log: &SessionLog<'_>, record: &LogRecord) -> Result<Option<StoreError>, StoreError> {
-    let node = |id: Option<&EntryId>| id.map_or(Ok(None), |id| log.node(id));
-    let parent = node(record.parent.as_ref())?;
-    if let (Some(id), None) = (&record.parent, &parent) {
-        let what = format!("record `{}` (there is no `{id}`, which it follows)", record.id);
-        return Ok(Some(StoreError::damaged_record(record.seq, what)));
-    }
-    let switched = match &record.body {
-        LogBody::Leaf(leaf) => node(leaf.to.as_ref())?,
+    let switched_to = match &record.body {
+        LogBody::Leaf(leaf) => leaf.to.as_ref(),
         _ => None,
     };
-    Ok(rules::check_record(record, parent.as_ref(), switched.as_ref()))
+    let mut nodes = [None, None];
+    for (node, id) in nodes.iter_mut().zip([record.parent.as_ref(), switched_to]) {
+        let Some(id) = id else { continue };
+        match log.node(id) {
+            Ok(Some(found)) => *node = Some(found),
+            Ok(None) => {
+                let what = format!("record `{}` (there is no `{id}`, which it names)", record.id);
+                return Ok(Some(StoreError::damaged_record(record.seq, what)));
+            }
+            Err(StoreError::Corrupt { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rules::check_record(record, nodes[0].as_ref(), nodes[1].as_ref()))
 }

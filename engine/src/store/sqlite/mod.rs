@@ -292,6 +292,7 @@ impl Store for SqliteStore {
         self.read("opening a session", move |db| db.open(&name))
     }
 
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method by itself is not general over lifetimes")]
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.read("listing the sessions", |db| db.list())
     }

@@ -101,7 +101,7 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     if let Some(bytes) = options.max_bytes {
         let page_size: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page_size.max(1);
-        conn.pragma_query_value(None, &format!("max_page_count({pages})"), |_| Ok(()))?;
+        conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
     Ok(conn)
 }

@@ -114,7 +114,7 @@ impl Db<'_> {
 
     pub(super) fn head(&self, session: SessionKey) -> Result<Head, Failure> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE key = ?1");
-        self.row(&sql, [int(session.0)], head)?.ok_or_else(|| StoreError::no_session(session).into())
+        self.row(&sql, [int(session.0)], head)?.ok_or_else(|| StoreError::no_session(&session).into())
     }
 
     pub(super) fn set_head(&self, session: SessionKey, head: &Head) -> Result<(), Failure> {
@@ -138,7 +138,7 @@ impl Db<'_> {
             Ok(LeaseState { token: natural(row, 0)?, held: holder.zip(until.map(Timestamp)) })
         };
         let sql = "SELECT lease_token, lease_holder, lease_until FROM session WHERE key = ?1";
-        self.row(sql, [int(session.0)], read)?.ok_or_else(|| StoreError::no_session(session).into())
+        self.row(sql, [int(session.0)], read)?.ok_or_else(|| StoreError::no_session(&session).into())
     }
 
     pub(super) fn set_lease(&self, session: SessionKey, lease: &LeaseState) -> Result<(), Failure> {

@@ -1,0 +1,114 @@
+//! What both commands print, letter for letter. `UPDATE_GOLDEN=1 cargo test --test golden` takes what is printed now.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod common;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use common::{Folder, sessions};
+
+#[track_caller]
+fn golden(name: &str, printed: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        std::fs::write(&file, printed).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(expected == printed, "{name} differs; if that is right, set UPDATE_GOLDEN=1\n{printed}");
+}
+
+/// The lines about times, with the times taken out.
+fn mask_lines(report: &str) -> String {
+    let mask = |line: &str| {
+        if line.starts_with("Compacted in ") || line.starts_with("Before that: ") {
+            let masked: String =
+                line.chars().filter(|c| *c != '.').map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
+            let words: Vec<&str> = masked.split(' ').map(|word| if word.contains('#') { "#" } else { word }).collect();
+            return words.join(" ");
+        }
+        line.to_owned()
+    };
+    report.lines().map(|line| mask(line) + "\n").collect()
+}
+
+/// The report without what differs from run to run, and from build to build.
+fn mask_json(mut report: Value) -> String {
+    if let Some(time) = report.get_mut("time").and_then(Value::as_object_mut) {
+        for (name, value) in time {
+            assert!(name.ends_with("_ms") && value.as_f64().is_some_and(|ms| ms >= 0.0), "{name}: {value}");
+            *value = Value::from("#");
+        }
+    }
+    if let Some(hash) = report.pointer_mut("/strategy/component_sha256") {
+        assert_eq!(hash.as_str().map(str::len), Some(64));
+        *hash = Value::from("#");
+    }
+    // Ids that the writer made up.
+    for entry in report.get_mut("largest").and_then(Value::as_array_mut).into_iter().flatten() {
+        if entry["kind"] == "summary" {
+            entry["id"] = Value::from("#");
+        }
+    }
+    format!("{report:#}\n")
+}
+
+#[test]
+fn inspect_prints_what_fills_the_window() {
+    for (format, file, session) in sessions() {
+        let folder = Folder::new();
+        folder.write(file, session);
+        let report = folder.run(["inspect", file, "--window", "8k", "--largest", "4"]).ends(0);
+        assert_eq!(report.err, "");
+        golden(&format!("inspect-{format}.txt"), &report.out);
+        let report = folder.run(["inspect", file, "--largest", "2", "--json"]).ends(0);
+        golden(&format!("inspect-{format}.json"), &mask_json(report.json()));
+    }
+}
+
+#[test]
+fn compact_prints_what_became_of_the_session_and_inspect_reads_it_back() {
+    for (format, file, session) in sessions() {
+        let folder = Folder::new();
+        folder.write(file, session);
+        let report = folder.compact(&[file, "--out", "out", "--show-summary"]).ends(0);
+        assert_eq!(report.err, "");
+        golden(&format!("compact-{format}.txt"), &mask_lines(&report.out));
+        let report = folder.compact(&[file, "--out", "again", "--json"]).ends(0).json();
+        let after = report["after"].clone();
+        golden(&format!("compact-{format}.json"), &mask_json(report));
+
+        let written = folder.run(["inspect", "out", "--largest", "3", "--json"]).ends(0).json();
+        assert_eq!(written["context"], after, "what was reported is what is read back");
+        assert_eq!(written["problems"], Value::Array(Vec::new()));
+        let mut written = written;
+        // Times in the file may take one digit more.
+        written["file_bytes"] = Value::from("#");
+        golden(&format!("written-{format}.json"), &mask_json(written));
+    }
+}
+
+#[test]
+fn nothing_to_do_is_said_with_its_reason() {
+    let folder = Folder::new();
+    folder.write("pi.jsonl", &sessions()[0].2);
+    let report = folder.run(["compact", "pi.jsonl"]).ends(0);
+    golden("nothing-to-do.txt", &mask_lines(&report.out));
+}
+
+#[test]
+fn help_fits_eighty_columns_and_ends_with_examples_formats_and_codes() {
+    let folder = Folder::new();
+    for (name, arguments) in [
+        ("help.txt", &["--help"][..]),
+        ("help-compact.txt", &["compact", "--help"]),
+        ("help-inspect.txt", &["inspect", "--help"]),
+    ] {
+        let help = folder.command(arguments).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        golden(name, &help);
+    }
+}

@@ -1,0 +1,157 @@
+//! What the design promises about speed, measured: calls through WebAssembly, a strategy as a component and natively,
+//! starting a plugin, a whole compaction. Figures that matter are ratios within one run.
+//!
+//! `cargo xtask bench` runs this; `cargo xtask bench -- NAME` a part of it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run stops")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use contextengine::hooks::{CompressRequest, Pressure, Trigger};
+use contextengine::plugin::{LoadOptions, Plugin, Runtime};
+use contextengine::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
+use contextengine::transcript::{Entry, Timestamp};
+use contextengine::view::{View, ViewOptions};
+use contextengine::{CompactOptions, Compacted, Engine, Window};
+use contextengine_sdk::Plugin as _;
+use contextengine_sdk::memory::TestHost;
+use contextengine_sdk::{Compressor, Outcome};
+use contextengine_tests::native::{self, NativeView};
+use contextengine_tests::{component, generate};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+const STRATEGY: &str = "regex-anchors";
+
+fn tokio() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+fn engine() -> Engine {
+    Engine::builder().build().unwrap()
+}
+
+fn view(engine: &Engine, entries: Vec<Entry>, window: Window) -> View {
+    engine.view(entries.into_iter().map(Arc::new).collect(), ViewOptions::default().with_loop_limit(window.target()))
+}
+
+fn pressure(view: &View, window: Window) -> Pressure {
+    window.pressure(view, Trigger::PreTurn, Timestamp(0))
+}
+
+/// `should-compress` through WebAssembly: the same at any length of the session.
+fn should_compress(criterion: &mut Criterion) {
+    let (tokio, engine) = (tokio(), engine());
+    let plugin = tokio.block_on(engine.load(&component(STRATEGY), LoadOptions::default())).unwrap();
+    let mut group = criterion.benchmark_group("should-compress");
+    for entries in [100, 100_000] {
+        let window = Window::new(200_000);
+        let view = view(&engine, generate::session(entries, entries * 60), window);
+        let pressure = pressure(&view, window);
+        let mut instance = tokio.block_on(plugin.instance(engine.services())).unwrap();
+        group.bench_function(BenchmarkId::from_parameter(entries), |bencher| {
+            bencher.iter(|| tokio.block_on(instance.should_compress(&view, &pressure)).unwrap());
+        });
+    }
+}
+
+/// `compress` of 10,000 entries with 5 MB: the component, and the same source run natively.
+fn compress(criterion: &mut Criterion) {
+    let (tokio, engine) = (tokio(), engine());
+    let window = Window::new(200_000);
+    let view = view(&engine, generate::session(10_000, 5_000_000), window);
+    let options = CompactOptions::new(pressure(&view, window), window.target());
+    let mut group = criterion.benchmark_group("compress 10,000 entries");
+    group.sample_size(20).throughput(Throughput::Bytes(5_000_000));
+
+    let plugin = tokio.block_on(engine.load(&component(STRATEGY), LoadOptions::default())).unwrap();
+    let request = CompressRequest {
+        pressure: options.pressure.clone(),
+        target: options.target,
+        focus: None,
+        memory: Vec::new(),
+        corrections: Vec::new(),
+        extras: Vec::new(),
+    };
+    group.bench_function("component", |bencher| {
+        bencher.iter_batched(
+            || tokio.block_on(plugin.instance(engine.services())).unwrap(),
+            |mut instance| tokio.block_on(instance.compress(&view, &request)).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+
+    let counter = TiktokenCounter::new(Vocabulary::O200kBase);
+    let host = TestHost::new().count_with(move |text| counter.count(text));
+    let (lent, request) = (NativeView(view.clone()), native::compress_request(&options.pressure, options.target));
+    group.bench_function("native", |bencher| {
+        bencher.iter_batched(
+            || regex_anchors::RegexAnchors::configure("{}").unwrap(),
+            |strategy| match strategy.compress(&lent, &host, &request) {
+                Ok(Outcome::Compressed(plan)) => plan,
+                other => panic!("no plan: {other:?}"),
+            },
+            BatchSize::PerIteration,
+        );
+    });
+}
+
+/// Starting a plugin: compiled anew, taken from the compiled cache, and one more instance of a loaded one.
+fn start(criterion: &mut Criterion) {
+    let (tokio, component) = (tokio(), component(STRATEGY));
+    let mut group = criterion.benchmark_group("start");
+    group.sample_size(10);
+    let cold = Runtime::builder().build().unwrap();
+    group.bench_function("cold", |bencher| {
+        bencher.iter(|| tokio.block_on(Plugin::load(&cold, &component, LoadOptions::default())).unwrap());
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let cached = Runtime::builder().cache_dir(folder.path().join("cache")).build().unwrap();
+    tokio.block_on(Plugin::load(&cached, &component, LoadOptions::default())).unwrap();
+    group.bench_function("cached", |bencher| {
+        bencher.iter(|| tokio.block_on(Plugin::load(&cached, &component, LoadOptions::default())).unwrap());
+    });
+    let plugin = tokio.block_on(Plugin::load(&cached, &component, LoadOptions::default())).unwrap();
+    let engine = engine();
+    group.bench_function("instance", |bencher| {
+        bencher.iter(|| tokio.block_on(plugin.instance(engine.services())).unwrap());
+    });
+}
+
+/// A whole compaction, as an embedder runs it: a new instance, propose, verify, apply. Tokens are counted already.
+fn whole_compaction(criterion: &mut Criterion) {
+    let (tokio, engine) = (tokio(), engine());
+    let plugin = tokio.block_on(engine.load(&component(STRATEGY), LoadOptions::default())).unwrap();
+    let window = Window::new(216_384);
+    let view = view(&engine, generate::comparison_session(), window);
+    let options = CompactOptions::new(pressure(&view, window), window.target());
+    let mut group = criterion.benchmark_group("compaction of 2,000 messages");
+    group.sample_size(30);
+    group.bench_function("propose, verify, apply", |bencher| {
+        bencher.iter(|| match tokio.block_on(engine.compact(&plugin, &view, &options, engine.services())).unwrap() {
+            Compacted::Done(compaction) => black_box(compaction),
+            Compacted::Unchanged { reason } => panic!("{reason}"),
+        });
+    });
+}
+
+/// Counting a session once, with nothing remembered; and looking it up again.
+fn counting(criterion: &mut Criterion) {
+    let session = generate::comparison_session();
+    let mut group = criterion.benchmark_group("counting 880,000 tokens");
+    group.sample_size(10);
+    group.bench_function("first", |bencher| {
+        bencher.iter_batched(
+            || EntryCounter::new(TiktokenCounter::new(Vocabulary::O200kBase)),
+            |counter| session.iter().map(|entry| counter.entry(entry)).sum::<u32>(),
+            BatchSize::PerIteration,
+        );
+    });
+    let counter = EntryCounter::new(TiktokenCounter::new(Vocabulary::O200kBase));
+    group.bench_function("again", |bencher| {
+        bencher.iter(|| session.iter().map(|entry| counter.entry(entry)).sum::<u32>());
+    });
+}
+
+criterion_group!(promises, should_compress, compress, start, whole_compaction, counting);
+criterion_main!(promises);
