@@ -208,28 +208,28 @@ pub enum Compacted {
 #[non_exhaustive]
 pub enum CompactError {
     /// The plugin gave no plan.
-    #[error("strategy `{owner}` gave no plan: {source}")]
+    #[error("strategy `{owner}` gave no plan: {cause}")]
     NoPlan {
         /// Id of the plugin.
         owner: String,
         /// Why.
-        source: CallError,
+        cause: CallError,
     },
     /// The plugin's plan was refused, and so was its second one.
-    #[error("strategy `{owner}` was refused: {source}")]
+    #[error("strategy `{owner}`: {cause}")]
     Refused {
         /// Id of the plugin.
         owner: String,
         /// What is wrong with the last plan.
-        source: PlanRefused,
+        cause: PlanRefused,
     },
     /// After a refused plan the plugin found nothing to do.
-    #[error("strategy `{owner}` gave up after its plan was refused ({source}): {reason}")]
+    #[error("strategy `{owner}` gave up ({reason}) after a first plan: {cause}")]
     GaveUp {
         /// Id of the plugin.
         owner: String,
         /// What was wrong with its plan.
-        source: PlanRefused,
+        cause: PlanRefused,
         /// What it said then.
         reason: String,
     },
@@ -260,7 +260,7 @@ impl Attempt<'_> {
     async fn run(self, services: Services) -> Result<Compacted, CompactError> {
         let started = Instant::now();
         let mut verifying = Duration::ZERO;
-        let mut instance = self.plugin.instance(services).await.map_err(|source| self.no_plan(source))?;
+        let mut instance = self.plugin.instance(services).await.map_err(|cause| self.no_plan(cause))?;
         let mut refused: Option<PlanRefused> = None;
         for round in 0..=CORRECTION_ROUNDS {
             let plan = match self.ask(&mut instance, refused.as_ref()).await? {
@@ -282,7 +282,7 @@ impl Attempt<'_> {
             }
         }
         Err(match refused {
-            Some(source) => CompactError::Refused { owner: self.owner, source },
+            Some(cause) => CompactError::Refused { owner: self.owner, cause },
             // Not reached: the loop ends early or leaves a refusal behind.
             None => self.no_plan(CallError::Failed(Failure::Failed("no plan was asked for".to_owned()))),
         })
@@ -291,17 +291,17 @@ impl Attempt<'_> {
     async fn ask(&self, instance: &mut Instance, refused: Option<&PlanRefused>) -> Result<Outcome, CompactError> {
         let corrections = refused.map(PlanRefused::corrections).unwrap_or_default();
         let request = self.options.request(corrections);
-        instance.compress(self.view, &request).await.map_err(|source| self.no_plan(source))
+        instance.compress(self.view, &request).await.map_err(|cause| self.no_plan(cause))
     }
 
-    fn no_plan(&self, source: CallError) -> CompactError {
-        CompactError::NoPlan { owner: self.owner.clone(), source }
+    fn no_plan(&self, cause: CallError) -> CompactError {
+        CompactError::NoPlan { owner: self.owner.clone(), cause }
     }
 
     fn nothing(self, reason: String, refused: Option<PlanRefused>) -> Result<Compacted, CompactError> {
         match refused {
             None => Ok(Compacted::Unchanged { reason }),
-            Some(source) => Err(CompactError::GaveUp { owner: self.owner, source, reason }),
+            Some(cause) => Err(CompactError::GaveUp { owner: self.owner, cause, reason }),
         }
     }
 

@@ -182,11 +182,12 @@ impl CompactReport {
             thousands(window.window_tokens),
             thousands(window.reserve_tokens)
         );
-        if window.overhead_tokens > 0 {
-            let _ = write!(text, "{} overhead, ", thousands(window.overhead_tokens));
-        }
         let budget = thousands(window.budget_tokens);
-        let _ = writeln!(text, "{budget} left");
+        // The longer line would not fit 80 columns.
+        let _ = match window.overhead_tokens {
+            0 => writeln!(text, "{budget} for the session"),
+            overhead => writeln!(text, "{} overhead, {budget} left", thousands(overhead)),
+        };
     }
 
     fn say_what_happened(&self, text: &mut String) {
