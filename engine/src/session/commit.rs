@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::context::{Context, Depth};
 use super::{Session, SessionError};
-use crate::compaction::{Compacted, CompactOptions, Compaction, Window};
+use crate::compaction::{CompactOptions, Compacted, Compaction, Window};
 use crate::hooks::{Trigger, Urgency};
 use crate::plan::Segment;
 use crate::plugin::{Plugin, Services};
@@ -161,11 +161,7 @@ fn commit(frozen: &Frozen, compaction: &Compaction, lease: &Lease, duration: Dur
         component_hash: record.component_hash.clone(),
         passed_over: Vec::new(),
         trigger: record.trigger,
-        covered: Covered {
-            through: frozen.through.clone(),
-            digest: frozen.head.digest,
-            entries: frozen.head.depth,
-        },
+        covered: Covered { through: frozen.through.clone(), digest: frozen.head.digest, entries: frozen.head.depth },
         previous: frozen.head.compaction.clone(),
         context: items(frozen, compaction),
         dropped: dropped(frozen, compaction),

@@ -7,7 +7,7 @@ use crate::store::{CompactionCommit, ContextItem, Head, LogBody, LogRecord, Sess
 use crate::transcript::{Entry, EntryId};
 
 /// Records that are read from the store at once.
-const PAGE: u32 = 512;
+pub(super) const PAGE: u32 = 512;
 
 /// How much of the log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ mod commit;
 mod context;
 mod error;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +23,11 @@ pub use error::SessionError;
 use self::context::Context;
 use crate::engine::Engine;
 use crate::format::{self, Format, Written};
-use crate::store::{Clock, Head, Leaf, LogBody, LogRecord, NewRecord, NewSession, SessionInfo, SessionKey, Store, SystemClock, Undo};
-use crate::transcript::{Entry, EntryId, Timestamp};
+use crate::store::{
+    Clock, Head, Leaf, LogBody, LogRecord, NewRecord, NewSession, Page, SessionInfo, SessionKey, Store, SystemClock,
+    Undo,
+};
+use crate::transcript::{Digest, Entry, EntryId, Timestamp};
 use crate::view::{View, ViewOptions};
 
 /// A conversation in a store. Cheap to clone; clones are the same session.
@@ -183,21 +186,31 @@ impl Session {
         self.reload(appended.head).await
     }
 
-    /// The newest compaction of the chain in force whose covered part is on the branch that ends with `leaf`.
+    /// The newest compaction that was not taken back and whose covered part is on the branch that ends with `leaf`.
+    /// Reads the branch, and the log from its end until it is found.
     async fn compaction_on(&self, leaf: &EntryId) -> Result<Option<EntryId>, SessionError> {
-        let mut candidate = self.state().head.compaction.clone();
-        if candidate.is_none() {
-            return Ok(None);
-        }
-        let branch = context::branch(&*self.shared.store, self.shared.key, leaf).await?;
-        let depth_of: HashMap<&EntryId, &LogRecord> = branch.iter().map(|record| (&record.id, record)).collect();
-        while let Some(id) = candidate {
-            let commit = context::commit(&*self.shared.store, self.shared.key, &id).await?;
-            let holds = depth_of.get(&commit.covered.through).is_some_and(|at| at.digest == commit.covered.digest);
-            if holds {
-                return Ok(Some(id));
+        let (store, key) = (&*self.shared.store, self.shared.key);
+        let branch = context::branch(store, key, leaf).await?;
+        let digests: HashMap<&EntryId, Digest> = branch.iter().map(|record| (&record.id, record.digest)).collect();
+        let mut undone = HashSet::new();
+        let mut next = Some(Page::Newest);
+        while let Some(page) = next {
+            let records = store.page(key, page, context::PAGE).await?;
+            next = records.next;
+            for record in records.intact()? {
+                match record.body {
+                    LogBody::Undo(undo) => {
+                        undone.insert(undo.compaction);
+                    }
+                    LogBody::Compaction(commit)
+                        if !undone.contains(&record.id)
+                            && digests.get(&commit.covered.through) == Some(&commit.covered.digest) =>
+                    {
+                        return Ok(Some(record.id));
+                    }
+                    _ => {}
+                }
             }
-            candidate = commit.previous;
         }
         Ok(None)
     }
