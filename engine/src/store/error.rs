@@ -132,16 +132,18 @@ fn name(id: Option<&EntryId>) -> String {
 }
 
 impl StoreError {
-    pub(crate) fn no_session(name: &(impl ToString + ?Sized)) -> Self {
+    /// There is no session of this name or key.
+    pub fn no_session(name: &(impl ToString + ?Sized)) -> Self {
         Self::NotFound { what: "session", name: name.to_string() }
     }
 
-    pub(crate) fn no_record(id: &EntryId) -> Self {
+    /// There is no record of this id.
+    pub fn no_record(id: &EntryId) -> Self {
         Self::NotFound { what: "record", name: id.to_string() }
     }
 
     /// A record that cannot be read.
-    pub(crate) fn damaged_record(seq: Seq, what: impl Into<String>) -> Self {
+    pub fn damaged_record(seq: Seq, what: impl Into<String>) -> Self {
         Self::Corrupt {
             what: what.into(),
             place: format!("record {seq}"),

@@ -11,7 +11,6 @@ use crate::transcript::Timestamp;
 /// The token is a fence: it grows with each lease of the session, and a commit names it. One who slept through the
 /// end of its lease finds its commit refused, also when nobody else has the lease by then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Lease {
     /// The session.
     pub session: SessionKey,
@@ -40,17 +39,22 @@ impl Clock for SystemClock {
     }
 }
 
-/// The lease of one session, as a store keeps it.
+/// The lease of one session, as a store keeps it. Read, changed and written in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct LeaseState {
+pub struct LeaseState {
     /// Token of the newest lease there ever was; 0 where there was none.
-    pub(crate) token: u64,
+    pub token: u64,
     /// Who holds it and until when.
-    pub(crate) held: Option<(String, Timestamp)>,
+    pub held: Option<(String, Timestamp)>,
 }
 
 impl LeaseState {
-    pub(crate) fn acquire(
+    /// Gives the lease out, under the next token.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] while anybody holds it.
+    pub fn acquire(
         &mut self,
         session: SessionKey,
         holder: &str,
@@ -64,27 +68,43 @@ impl LeaseState {
         Ok(Lease { session, token: self.token, holder: holder.to_owned(), until })
     }
 
-    pub(crate) fn renew(&mut self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Lease, StoreError> {
+    /// Prolongs the lease, from now.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeaseExpired`] if it is not live any more.
+    pub fn renew(&mut self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Lease, StoreError> {
         self.must_be_live(lease.token, now)?;
         let until = later(now, ttl);
         self.held = Some((lease.holder.clone(), until));
         Ok(Lease { until, ..lease.clone() })
     }
 
-    pub(crate) fn release(&mut self, lease: &Lease) {
+    /// Takes the lease back, if it is the newest.
+    pub fn release(&mut self, lease: &Lease) {
         if lease.token == self.token {
             self.held = None;
         }
     }
 
-    pub(crate) fn must_be_free(&self, now: Timestamp) -> Result<(), StoreError> {
+    /// Whether nobody holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] while anybody does.
+    pub fn must_be_free(&self, now: Timestamp) -> Result<(), StoreError> {
         match &self.held {
             Some((holder, until)) if now < *until => Err(StoreError::Busy { holder: holder.clone(), until: *until }),
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn must_be_live(&self, token: u64, now: Timestamp) -> Result<(), StoreError> {
+    /// Whether the lease with this token is live.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeaseExpired`] if it is not.
+    pub fn must_be_live(&self, token: u64, now: Timestamp) -> Result<(), StoreError> {
         let reason = match &self.held {
             _ if token != self.token => format!("a newer lease, with token {}, was given out", self.token),
             None => "it was released".to_owned(),

@@ -18,7 +18,8 @@
 //! - Everything ever said can be searched. Indexing is done apart from appending and can be done anew.
 //!
 //! [`MemoryStore`] is for agents that keep their own transcript, and for tests; `SqliteStore` is one file. A store of
-//! one's own implements [`Store`] and passes the tests of `conformance` (feature `store-conformance`).
+//! one's own implements [`Store`] with the help of [`rules`] and [`recall`], and passes the tests of `conformance`
+//! (feature `store-conformance`).
 
 use std::fmt;
 use std::future::Future;
@@ -30,16 +31,16 @@ pub mod conformance;
 mod error;
 mod lease;
 mod memory;
-mod recall;
+pub mod recall;
 mod record;
-mod rules;
+pub mod rules;
 mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod state;
 
 pub use error::StoreError;
-pub use lease::{Clock, Lease, SystemClock};
+pub use lease::{Clock, Lease, LeaseState, SystemClock};
 pub use memory::MemoryStore;
 pub use recall::{Found, Hit, Indexed, Search};
 pub use record::{

@@ -29,7 +29,6 @@ impl fmt::Display for Seq {
 
 /// A record of a log, as the store keeps it.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct LogRecord {
     /// Its number in the log.
     pub seq: Seq,

@@ -1,5 +1,5 @@
-//! What may be appended to a log, the same for every store: where records stand, what they do to the head, and when a
-//! compaction is refused.
+//! For those who write a store: what may be appended to a log, the same for every store. Where records stand, what they
+//! do to the head, and when a compaction is refused.
 //!
 //! A store reads the head, calls [`append`] or [`commit`], and writes what comes back, all in one transaction.
 
@@ -11,11 +11,15 @@ use crate::transcript::{Digest, EntryId, Timestamp};
 
 /// Where a record stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) parent: Option<EntryId>,
-    pub(crate) digest: Digest,
-    pub(crate) depth: u64,
-    pub(crate) kind: RecordKind,
+pub struct Node {
+    /// As [`LogRecord::parent`].
+    pub parent: Option<EntryId>,
+    /// As [`LogRecord::digest`].
+    pub digest: Digest,
+    /// As [`LogRecord::depth`].
+    pub depth: u64,
+    /// What the record is.
+    pub kind: RecordKind,
 }
 
 impl From<&LogRecord> for Node {
@@ -26,18 +30,27 @@ impl From<&LogRecord> for Node {
 }
 
 /// The records that a log holds already. Each call must cost the same, however long the log is.
-pub(crate) trait Log {
+pub trait Log {
+    /// Where a record stands; `None` if there is none of this id.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
     fn node(&self, id: &EntryId) -> Result<Option<Node>, StoreError>;
-    /// What a compaction covers and what was in force before it.
+    /// A compaction.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] if there is none of this id, and if it cannot be read.
     fn compaction(&self, id: &EntryId) -> Result<CompactionCommit, StoreError>;
 }
 
 /// Places the records of a batch behind the head.
-pub(crate) fn append(
-    head: Head,
-    records: Vec<NewRecord>,
-    log: &impl Log,
-) -> Result<(Vec<LogRecord>, Appended), StoreError> {
+///
+/// # Errors
+///
+/// Those of [`Store::append`](super::Store::append).
+pub fn append(head: Head, records: Vec<NewRecord>, log: &impl Log) -> Result<(Vec<LogRecord>, Appended), StoreError> {
     let first = head.last_seq.next();
     let mut draft = Draft { head, log, made: Vec::with_capacity(records.len()), by_id: HashMap::new() };
     for record in records {
@@ -46,8 +59,12 @@ pub(crate) fn append(
     Ok((draft.made, Appended { first, head: draft.head }))
 }
 
-/// Places a compaction behind the head, if it is still what it was when its owner saw it.
-pub(crate) fn commit(
+/// Places a compaction behind the head, if that is still what it was when the owner saw it.
+///
+/// # Errors
+///
+/// Those of [`Store::commit`](super::Store::commit), in the same order.
+pub fn commit(
     head: Head,
     lease: &LeaseState,
     now: Timestamp,
@@ -103,7 +120,7 @@ impl<L: Log> Draft<'_, L> {
                 self.must_be_entry(&id, &summary.entry)?;
                 summary.ancestor.as_ref().map_or(Ok(()), |ancestor| self.must_be_entry(&id, ancestor).map(drop))?;
             }
-            LogBody::Settings(_) => {}
+            LogBody::Settings(_) => must_read_back(&id, &body)?,
             LogBody::Compaction(_) => {
                 let reason = "a compaction is not appended but committed, under a lease".to_owned();
                 return Err(StoreError::Invalid { id, reason });
@@ -215,17 +232,22 @@ impl<L: Log> Draft<'_, L> {
     }
 }
 
+/// JSON can be nested deeper than it can be read.
+fn must_read_back(id: &EntryId, body: &LogBody) -> Result<(), StoreError> {
+    let reason = match LogBody::decode(&body.encode()?) {
+        Ok(_) => return Ok(()),
+        Err(reason) => format!("its values cannot be read back: {reason}"),
+    };
+    Err(StoreError::Invalid { id: id.clone(), reason })
+}
+
 fn spell(id: Option<&EntryId>) -> String {
     id.map_or("nothing".to_owned(), |id| format!("`{id}`"))
 }
 
 /// Whether a record read back is what [`append`] and [`commit`] would have made of it: the digests along the chain.
-/// `parent` is the node of its parent.
-pub(crate) fn check_record(
-    record: &LogRecord,
-    parent: Option<&Node>,
-    switched_to: Option<&Node>,
-) -> Option<StoreError> {
+/// `parent` is the node of its parent, `switched_to` that of the entry that a [`Leaf`] switches to.
+pub fn check_record(record: &LogRecord, parent: Option<&Node>, switched_to: Option<&Node>) -> Option<StoreError> {
     let before = parent.map_or((Digest::ROOT, 0), |node| (node.digest, node.depth));
     let expected = match &record.body {
         LogBody::Entry(entry) => (entry.digest_after(&before.0), before.1 + 1),
@@ -246,7 +268,7 @@ pub(crate) fn check_record(
 }
 
 /// The numbers of a page, in its order, and where the next one starts.
-pub(crate) fn page_bounds(page: super::Page, limit: u32, last: Seq) -> (Vec<Seq>, Option<super::Page>) {
+pub fn page_bounds(page: super::Page, limit: u32, last: Seq) -> (Vec<Seq>, Option<super::Page>) {
     use super::Page;
     let limit = u64::from(limit);
     match page {

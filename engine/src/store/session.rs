@@ -69,7 +69,6 @@ pub struct Original {
 
 /// A session in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct SessionInfo {
     /// The store's number of it.
     pub key: SessionKey,
@@ -89,7 +88,6 @@ pub struct SessionInfo {
 
 /// Where a session stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Head {
     /// Number of the last record; 0 where there is none.
     pub last_seq: Seq,
@@ -105,7 +103,7 @@ pub struct Head {
 
 impl Head {
     /// Of a log without records.
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self { last_seq: Seq(0), leaf: None, digest: Digest::ROOT, depth: 0, compaction: None }
     }
 }
@@ -118,7 +116,6 @@ impl Default for Head {
 
 /// What an append did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Appended {
     /// Number of the first record of the batch.
     pub first: Seq,
@@ -139,7 +136,6 @@ pub enum Page {
 
 /// Records that were read.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Records {
     /// One result for each record, in the order of the page. A record that is damaged is an error in its place; it
     /// hides none of the others.
@@ -161,7 +157,6 @@ impl Records {
 
 /// What a check of a session found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub struct CheckReport {
     /// Records that were read.
     pub records: u64,

@@ -33,13 +33,21 @@ impl Default for StateLimits {
 
 impl StateLimits {
     /// Refuses a pair that is too long by itself.
-    pub(crate) fn check_pair(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::TooLarge`].
+    pub fn check_pair(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         within("the key", key.len() as u64, self.key)?;
         within("the value", value.len() as u64, self.value)
     }
 
-    /// Refuses a total that is too large.
-    pub(crate) fn check_total(&self, plugin: &str, total: u64) -> Result<(), StoreError> {
+    /// Refuses a total of all keys and values that is too large.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::TooLarge`].
+    pub fn check_total(&self, plugin: &str, total: u64) -> Result<(), StoreError> {
         within(&format!("the state of `{plugin}`"), total, self.total)
     }
 }

@@ -9,11 +9,13 @@ mod contention;
 mod corrupt;
 mod crash;
 mod digest;
+mod figures;
 mod fixture;
 mod full;
 mod large;
 mod migration;
 mod model;
+mod third;
 
 fn nightly() -> bool {
     std::env::var_os("CONTEXTENGINE_NIGHTLY").is_some_and(|value| value != "0")

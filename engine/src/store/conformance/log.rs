@@ -230,6 +230,9 @@ async fn dangling(fixture: Fixture) {
         let error = fixture.store.append(session, vec![fixture.other("x", body)]).await.unwrap_err();
         assert!(matches!(error, StoreError::Invalid { .. }), "{error:?}");
     }
+    let deep = (0..500).fold(serde_json::Value::Null, |inner, _| serde_json::Value::Array(vec![inner]));
+    let error = fixture.store.append(session, vec![fixture.other("x", LogBody::Settings(deep))]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Invalid { .. }), "what cannot be read back is not taken: {error:?}");
     let undo = LogBody::Undo(Undo { compaction: EntryId::new("nobody") });
     let error = fixture.store.append(session, vec![fixture.other("x", undo)]).await.unwrap_err();
     assert!(matches!(error, StoreError::Superseded { found: None, .. }), "{error:?}");

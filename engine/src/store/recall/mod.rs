@@ -10,10 +10,10 @@ mod score;
 mod snippet;
 mod words;
 
-pub(crate) use query::{Query, Term};
+pub use query::{Query, Term};
 pub(crate) use score::{Scorer, occurrences};
-pub(crate) use snippet::snippet;
-pub(crate) use words::{index_text, words};
+pub use snippet::snippet;
+pub use words::{Word, Words, index_text, words};
 
 use super::{Seq, SessionKey, StoredEntry};
 use crate::transcript::{Block, EntryId, EntryKind};
@@ -50,7 +50,6 @@ impl Search {
 
 /// A passage that was found.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Hit {
     /// The session.
     pub session: SessionKey,
@@ -68,7 +67,6 @@ pub struct Hit {
 
 /// The answer to a search.
 #[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
 pub struct Found {
     /// The best matches, best first.
     pub hits: Vec<Hit>,
@@ -78,7 +76,6 @@ pub struct Found {
 
 /// What a batch of indexing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub struct Indexed {
     /// Records that were looked at.
     pub done: u64,
@@ -88,7 +85,7 @@ pub struct Indexed {
 
 /// The text of an entry by which it is found: words, results, and calls with their arguments. Reasoning, images and
 /// opaque blocks are left out.
-pub(crate) fn searchable(entry: &StoredEntry) -> String {
+pub fn searchable(entry: &StoredEntry) -> String {
     let mut text = String::new();
     let mut add = |piece: &str| {
         if !text.is_empty() {

@@ -4,15 +4,16 @@ use super::words::{Word, words};
 
 /// Words that must stand one behind the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) words: Vec<String>,
+pub struct Term {
+    /// The words.
+    pub words: Vec<String>,
     /// The last word need only begin so: a single character of a dense script.
-    pub(crate) prefix: bool,
+    pub prefix: bool,
 }
 
 impl Term {
     /// Whether the term stands at this place of a text's words.
-    pub(crate) fn stands_at<T: AsRef<str>>(&self, at: usize, text: &[T]) -> bool {
+    pub fn stands_at<T: AsRef<str>>(&self, at: usize, text: &[T]) -> bool {
         let Some(text) = text.get(at..at + self.words.len()) else { return false };
         let last = self.words.len().saturating_sub(1);
         self.words.iter().zip(text).enumerate().all(|(index, (word, found))| {
@@ -24,16 +25,18 @@ impl Term {
 
 /// What a search looks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Query {
-    pub(crate) terms: Vec<Term>,
+pub struct Query {
+    /// All that is looked for.
+    pub terms: Vec<Term>,
 }
 
-/// Most terms that are looked for; further ones are left out. Nobody asks for so many, a program might.
-const MOST_TERMS: usize = 32;
+/// Most terms that are looked for, and most words of one; further ones are left out. Nobody asks for so many, a program
+/// might.
+const MOST: usize = 32;
 
 impl Query {
     /// Reads a query. Nothing in it is an operator.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut terms: Vec<Term> = Vec::new();
         for chunk in text.split_whitespace() {
             let found: Vec<Word> = words(chunk).collect();
@@ -41,13 +44,13 @@ impl Query {
                 terms.extend(Self::term(run).filter(|term| !terms.contains(term)));
             }
         }
-        terms.truncate(MOST_TERMS);
+        terms.truncate(MOST);
         Self { terms }
     }
 
     fn term(run: &[Word]) -> Option<Term> {
         let (last, before) = run.split_last()?;
-        let words = |run: &[Word]| run.iter().map(|word| word.text.clone()).collect();
+        let words = |run: &[Word]| run.iter().take(MOST).map(|word| word.text.clone()).collect();
         Some(match (last.dense, before.is_empty()) {
             (true, true) => Term { words: words(run), prefix: true },
             // The last character by itself only ends a run in the index; what is looked for may go on.
@@ -57,7 +60,7 @@ impl Query {
     }
 
     /// The query in the language of SQLite's FTS5. Words hold letters and digits alone, so nothing needs escaping.
-    pub(crate) fn fts5(&self, operator: &str) -> String {
+    pub fn fts5(&self, operator: &str) -> String {
         let mut query = String::new();
         for (index, term) in self.terms.iter().enumerate() {
             if index > 0 {

@@ -5,7 +5,7 @@ use super::words::{Word, words};
 const AROUND: usize = 80;
 
 /// The words around the first match of any term, on one line; the beginning of the text where nothing matches.
-pub(crate) fn snippet(query: &Query, text: &str) -> String {
+pub fn snippet(query: &Query, text: &str) -> String {
     let found: Vec<Word> = words(text).collect();
     let texts: Vec<&str> = found.iter().map(|word| word.text.as_str()).collect();
     let place = (0..texts.len()).find_map(|at| {

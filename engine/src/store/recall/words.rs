@@ -5,11 +5,13 @@ const LONGEST: usize = 64;
 
 /// A word of a text and where it stands, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
-    pub(crate) text: String,
-    pub(crate) at: Range<usize>,
+pub struct Word {
+    /// The word, in lower case.
+    pub text: String,
+    /// Where it stands.
+    pub at: Range<usize>,
     /// Written without spaces: one or two characters of a run.
-    pub(crate) dense: bool,
+    pub dense: bool,
 }
 
 /// A script that is written without spaces between words, or whose words are built of parts that one looks for: Han,
@@ -24,12 +26,12 @@ fn is_dense(c: char) -> bool {
 
 /// The words of a text, in order. A run of dense characters `abc` gives `ab`, `bc` and `c`: the last one by itself, so
 /// that every character begins a word and pairs of two runs never stand side by side.
-pub(crate) fn words(text: &str) -> Words<'_> {
+pub fn words(text: &str) -> Words<'_> {
     Words { text, at: 0 }
 }
 
 /// The words of a text, with spaces between them: what an index of words is given.
-pub(crate) fn index_text(text: &str) -> String {
+pub fn index_text(text: &str) -> String {
     let mut joined = String::with_capacity(text.len() + text.len() / 4);
     for word in words(text) {
         if !joined.is_empty() {
@@ -40,8 +42,9 @@ pub(crate) fn index_text(text: &str) -> String {
     joined
 }
 
+/// The words of a text, one after the other.
 #[derive(Debug)]
-pub(crate) struct Words<'a> {
+pub struct Words<'a> {
     text: &'a str,
     at: usize,
 }
