@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tracing::Instrument;
 
 use crate::hooks::{CompressRequest, Failure, Outcome, Pressure, Trigger, Urgency};
-use crate::plan::{self, Applied, PlanRefused, Rules, Tally, VerifiedPlan};
+use crate::plan::{self, Applied, PlanRefused, Rules, SummaryGate, Tally, VerifiedPlan};
 use crate::plugin::{CallError, Instance, Plugin, Services};
 use crate::tokens::EntryCounter;
 use crate::transcript::Timestamp;
@@ -89,6 +89,8 @@ pub struct CompactOptions {
     pub urgency: Urgency,
     /// Least share of the tokens that has to go; [`Rules::LEAST_SAVING`] by default.
     pub least_saving: f32,
+    /// What is asked of summaries; off by default.
+    pub gate: SummaryGate,
     /// What the person asked to keep in focus.
     pub focus: Option<String>,
     /// What observers saved just before.
@@ -103,6 +105,7 @@ impl CompactOptions {
             target,
             urgency: Urgency::Soft,
             least_saving: Rules::LEAST_SAVING,
+            gate: SummaryGate::default(),
             focus: None,
             memory: Vec::new(),
         }
@@ -120,8 +123,17 @@ impl CompactOptions {
         self
     }
 
+    /// Asks more of summaries.
+    pub fn with_gate(mut self, gate: SummaryGate) -> Self {
+        self.gate = gate;
+        self
+    }
+
     fn rules(&self) -> Rules {
-        Rules::new(self.target).with_urgency(self.urgency).with_least_saving(self.least_saving)
+        Rules::new(self.target)
+            .with_urgency(self.urgency)
+            .with_least_saving(self.least_saving)
+            .with_gate(self.gate.clone())
     }
 
     fn request(&self, corrections: Vec<String>) -> CompressRequest {

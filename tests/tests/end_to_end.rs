@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use contextengine::format::{Document, WriteFacts};
 use contextengine::hooks::Trigger;
+use contextengine::plan::{GatePolicy, SummaryGate};
 use contextengine::plugin::{LoadOptions, Plugin};
 use contextengine::transcript::{EntryKind, Timestamp};
 use contextengine::view::{View, ViewOptions};
@@ -87,6 +88,29 @@ fn every_real_session_is_compacted_written_and_read_back_as_what_the_model_would
             }
         }
         assert!(compacted > 0);
+    });
+}
+
+#[test]
+fn the_strategy_that_ships_passes_the_strictest_gate_at_once_or_after_one_correction() {
+    run(async {
+        let window = Window::new(16_000);
+        let (engine, plugin) = host(r#"{"keep_recent_tokens": 2000}"#).await;
+        for path in sessions() {
+            let document = Document::read_bytes(&std::fs::read(&path).unwrap(), None).unwrap();
+            let options = ViewOptions::default().with_loop_limit(window.target());
+            let view = engine.view(document.context().to_vec(), options);
+            let pressure = window.pressure(&view, Trigger::Manual, NOW);
+            let gate = SummaryGate::new(GatePolicy::Strict);
+            let options = CompactOptions::new(pressure, window.target()).with_gate(gate);
+            // An error here is a refusal, with the defects in its text.
+            match engine.compact(&plugin, &view, &options, engine.services()).await.unwrap() {
+                Compacted::Done(compaction) => {
+                    println!("{}: corrected {:?}", path.display(), compaction.record().corrections);
+                }
+                Compacted::Unchanged { reason } => println!("{}: {reason}", path.display()),
+            }
+        }
     });
 }
 

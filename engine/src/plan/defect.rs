@@ -40,6 +40,18 @@ pub enum DefectKind {
     EmptySummary,
     /// A summary that covers nothing.
     CoversNothing,
+    /// A summary without a section that the gate asks for. The explanation is the heading.
+    MissingSection,
+    /// A summary that ends within a code block or a sentence.
+    Truncated,
+    /// A summary that holds a line of the template that it was to fill in.
+    TemplateEcho,
+    /// A summary of few words for a large fold.
+    TooSmallForFold,
+    /// A summary with the markup of a tool call.
+    ToolMarkup,
+    /// A summary without names that the gate asks for. The explanation lists them.
+    LostIdentifiers,
 }
 
 impl DefectKind {
@@ -63,6 +75,12 @@ impl DefectKind {
             DefectKind::OverTarget => "over-target",
             DefectKind::EmptySummary => "empty-summary",
             DefectKind::CoversNothing => "covers-nothing",
+            DefectKind::MissingSection => "missing-section",
+            DefectKind::Truncated => "truncated",
+            DefectKind::TemplateEcho => "template-echo",
+            DefectKind::TooSmallForFold => "too-small-for-fold",
+            DefectKind::ToolMarkup => "tool-markup",
+            DefectKind::LostIdentifiers => "lost-identifiers",
         }
     }
 }

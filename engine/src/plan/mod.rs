@@ -7,6 +7,7 @@
 mod apply;
 mod defect;
 mod fate;
+mod gate;
 mod proposal;
 mod structure;
 mod verify;
@@ -14,6 +15,7 @@ mod verify;
 pub use apply::{Applied, Tally};
 pub use defect::{Defect, DefectKind, PlanRefused};
 pub use fate::Fate;
+pub use gate::{GatePolicy, SummaryGate, identifiers};
 pub use proposal::{Dropped, Note, Plan, Rewrite, Segment, Span, Summary};
 pub use verify::{Rules, VerifiedPlan, verify};
 

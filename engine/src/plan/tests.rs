@@ -286,6 +286,64 @@ fn a_summary_says_something_and_covers_something() {
     assert_eq!(defects(&view, vec![covers(&[]), drop(0, 4), keep(4, 7)]), [("covers-nothing", None)]);
 }
 
+/// The names of what a gate has against a summary of the first four entries.
+fn gated(view: &View, gate: SummaryGate, text: &str) -> Vec<String> {
+    let summary = Segment::Summary(Summary { covers: vec![Span::new(0, 4)], text: text.into(), details: None });
+    let plan = Plan { segments: vec![summary, keep(4, view.len())] };
+    match verify(plan, "tests", view, &Rules::new(100_000).with_gate(gate), &counter()) {
+        Ok(_) => Vec::new(),
+        Err(refused) => refused.corrections(),
+    }
+}
+
+#[test]
+fn a_strict_gate_names_what_a_summary_lacks_and_lets_a_good_one_through() {
+    let view = session();
+    let strict = || SummaryGate::new(GatePolicy::Strict).with_sections(["## Goal"]).with_template(["- [the goal]"]);
+    assert_eq!(gated(&view, strict(), "## Goal\n- fix it"), [""; 0]);
+    assert_eq!(gated(&view, strict(), "it was done"), ["missing-section: ## Goal"]);
+    let echoed = gated(&view, strict(), "## Goal\n- [the goal]\n- fix it");
+    assert_eq!(echoed, ["template-echo: `- [the goal]` is a line of the template; fill it in or leave it out"]);
+    assert!(gated(&view, strict(), "## Goal\n- fix it, and then:")[0].starts_with("truncated: "));
+    assert!(gated(&view, strict(), "## Goal\n<tool_call>fix")[0].starts_with("tool-markup: "));
+    // The other policies do not look at shape.
+    for policy in [GatePolicy::Off, GatePolicy::Identifiers] {
+        assert_eq!(gated(&view, SummaryGate::new(policy).with_sections(["## Goal"]), "it was done:"), [""; 0]);
+    }
+}
+
+#[test]
+fn a_few_words_do_not_stand_for_a_large_fold() {
+    let mut gate = SummaryGate::new(GatePolicy::Strict);
+    gate.large_fold = 1_000;
+    let view = session();
+    assert!(gated(&view, gate.clone(), "short.")[0].starts_with("too-small-for-fold: 6 tokens would stand for"));
+    gate.least_tokens = 6;
+    assert_eq!(gated(&view, gate, "short."), [""; 0]);
+}
+
+#[test]
+fn exact_names_of_the_newest_covered_entries_are_asked_for() {
+    let filler = "x".repeat(500);
+    let view = view(vec![
+        words(EntryKind::User, &format!("fix src/old.rs {filler}")),
+        words(EntryKind::Assistant, "commit 3f2a9c1d broke it"),
+        words(EntryKind::User, "then look at #482"),
+        words(EntryKind::Assistant, "done"),
+        words(EntryKind::User, "go on"),
+    ]);
+    let gate = || SummaryGate::new(GatePolicy::Identifiers);
+    // The user's names first, newest first.
+    assert_eq!(gated(&view, gate(), "it was done"), ["lost-identifiers: #482, src/old.rs, 3f2a9c1d"]);
+    assert_eq!(gated(&view, gate(), "#482, src/old.rs, 3F2A9C1D"), [""; 0]);
+    let mut two = gate();
+    two.most_identifiers = 2;
+    assert_eq!(gated(&view, two, "it was done"), ["lost-identifiers: #482, src/old.rs"]);
+    let mut newest = gate();
+    newest.newest_entries = 2;
+    assert_eq!(gated(&view, newest, "it was done"), ["lost-identifiers: #482"]);
+}
+
 #[test]
 fn a_plan_that_is_wrong_all_over_is_refused_in_few_words() {
     let entries = (0..200).map(|n| words(EntryKind::User, &format!("request {n}"))).collect();

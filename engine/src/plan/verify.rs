@@ -3,6 +3,7 @@
 use super::apply::{self, Applied};
 use super::defect::{Defect, DefectKind, Defects, PlanRefused};
 use super::fate::{self, Fate};
+use super::gate::SummaryGate;
 use super::proposal::Plan;
 use super::structure;
 use crate::hooks::Urgency;
@@ -10,7 +11,7 @@ use crate::tokens::EntryCounter;
 use crate::view::View;
 
 /// Under which rules a plan is verified.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Rules {
     /// Tokens that the entries should take afterwards.
@@ -19,6 +20,8 @@ pub struct Rules {
     pub urgency: Urgency,
     /// Least share of the tokens that has to go, from 0 to 1.
     pub least_saving: f32,
+    /// What is asked of summaries; off by default.
+    pub gate: SummaryGate,
 }
 
 impl Rules {
@@ -28,12 +31,18 @@ impl Rules {
 
     /// The default rules for a target, not urgent.
     pub fn new(target: u32) -> Self {
-        Self { target, urgency: Urgency::Soft, least_saving: Self::LEAST_SAVING }
+        Self { target, urgency: Urgency::Soft, least_saving: Self::LEAST_SAVING, gate: SummaryGate::default() }
     }
 
     /// Makes the target a condition, or not.
     pub fn with_urgency(mut self, urgency: Urgency) -> Self {
         self.urgency = urgency;
+        self
+    }
+
+    /// Asks more of summaries.
+    pub fn with_gate(mut self, gate: SummaryGate) -> Self {
+        self.gate = gate;
         self
     }
 
@@ -99,6 +108,7 @@ pub fn verify(
     defects.check()?;
     let fates: Vec<Fate> = fates.into_iter().flatten().collect();
     structure::check(&plan, &fates, view, rules, counter, &mut defects);
+    rules.gate.check(&plan, view, counter, &mut defects);
     defects.check()?;
     let applied = apply::apply(&plan, author, &fates, view, counter);
     structure::check_request(view, applied.view(), &mut defects);

@@ -8,7 +8,7 @@ use super::context::{Context, Depth};
 use super::{Session, SessionError};
 use crate::compaction::{CompactOptions, Compacted, Compaction, Window};
 use crate::hooks::{Trigger, Urgency};
-use crate::plan::Segment;
+use crate::plan::{Segment, SummaryGate};
 use crate::plugin::{Plugin, Services};
 use crate::store::{CompactionCommit, ContextItem, Covered, DroppedEntries, Head, Lease, LogRecord, StoredEntry};
 use crate::transcript::{Entry, EntryId};
@@ -29,6 +29,8 @@ pub struct SessionCompactOptions {
     pub target: u32,
     /// [`Urgency::Hard`] refuses a plan that misses the target.
     pub urgency: Urgency,
+    /// What is asked of summaries; off by default.
+    pub gate: SummaryGate,
     /// What the person asked to keep in focus.
     pub focus: Option<String>,
     /// What observers saved just before.
@@ -39,12 +41,26 @@ impl SessionCompactOptions {
     /// Aims at the window's default target, not urgently.
     pub fn new(window: Window, trigger: Trigger) -> Self {
         let target = window.target();
-        Self { window, trigger, target, urgency: Urgency::Soft, focus: None, memory: Vec::new() }
+        Self {
+            window,
+            trigger,
+            target,
+            urgency: Urgency::Soft,
+            gate: SummaryGate::default(),
+            focus: None,
+            memory: Vec::new(),
+        }
     }
 
     /// Another target.
     pub fn with_target(mut self, tokens: u32) -> Self {
         self.target = tokens;
+        self
+    }
+
+    /// Asks more of summaries.
+    pub fn with_gate(mut self, gate: SummaryGate) -> Self {
+        self.gate = gate;
         self
     }
 
@@ -145,7 +161,8 @@ impl Session {
 
     fn wanted(&self, options: &SessionCompactOptions, view: &View) -> CompactOptions {
         let pressure = options.window.pressure(view, options.trigger, self.now());
-        let mut wanted = CompactOptions::new(pressure, options.target).with_urgency(options.urgency);
+        let mut wanted =
+            CompactOptions::new(pressure, options.target).with_urgency(options.urgency).with_gate(options.gate.clone());
         wanted.focus.clone_from(&options.focus);
         wanted.memory.clone_from(&options.memory);
         wanted
