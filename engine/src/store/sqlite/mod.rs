@@ -327,6 +327,10 @@ impl Store for SqliteStore {
         self.read("reading a record", move |db| db.record(session, &id))
     }
 
+    fn records(&self, session: SessionKey, ids: Vec<EntryId>) -> StoreFuture<'_, Records> {
+        self.read("reading records", move |db| db.records(session, &ids))
+    }
+
     fn commit(
         &self,
         session: SessionKey,
