@@ -226,6 +226,14 @@ impl Store for MemoryStore {
         self.run(move |inner| inner.session(key)?.record(id).cloned().ok_or_else(|| StoreError::no_record(id)))
     }
 
+    fn records(&self, key: SessionKey, ids: Vec<EntryId>) -> StoreFuture<'_, Records> {
+        self.run(move |inner| {
+            let session = inner.session(key)?;
+            let find = |id: &EntryId| session.record(id).cloned().ok_or_else(|| StoreError::no_record(id));
+            Ok(Records { records: ids.iter().map(find).collect(), next: None })
+        })
+    }
+
     fn commit(
         &self,
         key: SessionKey,

@@ -99,6 +99,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// One record by its id. [`StoreError::NotFound`] if there is none.
     fn record<'a>(&'a self, session: SessionKey, id: &'a EntryId) -> StoreFuture<'a, LogRecord>;
 
+    /// Many records by their ids, in the order asked; `next` is not set. Where there is none of an id, or it is damaged,
+    /// the error stands in its place.
+    fn records(&self, session: SessionKey, ids: Vec<EntryId>) -> StoreFuture<'_, Records>;
+
     /// Commits a compaction: it is in force when this returns.
     ///
     /// In this order: [`StoreError::LeaseExpired`] if its token is not that of a live lease of the session;

@@ -125,3 +125,19 @@ async fn indexing_keeps_out_of_the_way_of_an_append() {
     println!("found {} in {:?}", found.hits.len(), start.elapsed());
     assert_eq!(found.hits.len(), 10);
 }
+
+#[tokio::test]
+async fn two_that_index_at_once_index_each_record_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let (one, two) = (quick_store(&path).await, quick_store(&path).await);
+    let key = session(&one, "s").await;
+    fill(&one, key, 600, text).await;
+    let both =
+        [one.clone(), two].map(|store| tokio::spawn(async move { store.index_pending(u32::MAX).await.unwrap() }));
+    for indexer in both {
+        assert_eq!(indexer.await.unwrap().pending, 0);
+    }
+    let found = one.search(Search::new(key, "parser").with_limit(2_000)).await.unwrap();
+    assert_eq!((found.hits.len(), found.unindexed), (600, 0));
+}

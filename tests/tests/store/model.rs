@@ -33,8 +33,9 @@ enum Step {
     Commit {
         parts: u8,
     },
+    /// Of a record, or of the compaction in force.
     Undo {
-        compaction: u8,
+        compaction: Option<u8>,
     },
     Acquire {
         seconds: u8,
@@ -57,7 +58,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => few.clone().prop_map(|of| Step::Label { of }),
         3 => Just(Step::Freeze),
         4 => (1..3_u8).prop_map(|parts| Step::Commit { parts }),
-        1 => few.prop_map(|compaction| Step::Undo { compaction }),
+        1 => prop::option::weighted(0.3, few).prop_map(|compaction| Step::Undo { compaction }),
         3 => (1..60_u8).prop_map(|seconds| Step::Acquire { seconds }),
         1 => Just(Step::Renew),
         1 => Just(Step::Release),
@@ -109,7 +110,11 @@ impl Walk {
                 self.record(store, LogBody::Leaf(leaf)).await
             }
             Step::Label { of } => self.record(store, LogBody::Label(Label { of: id(*of), label: None })).await,
-            Step::Undo { compaction } => self.record(store, LogBody::Undo(Undo { compaction: id(*compaction) })).await,
+            Step::Undo { compaction } => {
+                let in_force = store.head(self.key).await.unwrap().compaction;
+                let compaction = compaction.map(id).or(in_force).unwrap_or_else(|| id(0));
+                self.record(store, LogBody::Undo(Undo { compaction })).await
+            }
             Step::Freeze => {
                 let head = store.head(self.key).await.unwrap();
                 self.frozen = head.leaf.is_some().then(|| compaction(&head, 0, 1));

@@ -19,6 +19,7 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "a branch grows from any entry", body: |fixture| Box::pin(branches(fixture)) },
     Case { name: "a record that names what is not there is refused", body: |fixture| Box::pin(dangling(fixture)) },
     Case { name: "pages run forward and backward over all records", body: |fixture| Box::pin(pages(fixture)) },
+    Case { name: "many records are had by their ids at once", body: |fixture| Box::pin(by_ids(fixture)) },
     Case { name: "of two that append at once one is stale", body: |fixture| Box::pin(at_once(fixture)) },
     Case { name: "a sound session passes its check", body: |fixture| Box::pin(sound(fixture)) },
 ];
@@ -267,6 +268,16 @@ async fn pages(fixture: Fixture) {
     assert_eq!(page(Page::Before(Seq(u64::MAX)), 2).await.intact().unwrap()[0].seq, Seq(7));
     assert_eq!(page(Page::After(Seq(0)), 0).await.records, []);
     assert_eq!(page(Page::Newest, u32::MAX).await.records.len(), 7);
+}
+
+async fn by_ids(fixture: Fixture) {
+    let session = fixture.session("a").await;
+    fixture.fill(session, 3).await;
+    let asked = ["e3", "nobody", "e1", "e3"].map(EntryId::new).to_vec();
+    let records = fixture.store.records(session, asked).await.unwrap().records;
+    let found: Vec<_> = records.iter().map(|record| record.as_ref().map(|record| record.seq.0)).collect();
+    assert_eq!(found, [Ok(3), Err(&StoreError::no_record(&EntryId::new("nobody"))), Ok(1), Ok(3)]);
+    assert_eq!(fixture.store.records(session, Vec::new()).await.unwrap().records, []);
 }
 
 async fn at_once(fixture: Fixture) {

@@ -88,6 +88,7 @@ async fn unknown(fixture: Fixture) {
         store.page(nobody, Page::Newest, 10).await.map(drop),
         store.branch(nobody, &id, 10).await.map(drop),
         store.record(nobody, &id).await.map(drop),
+        store.records(nobody, Vec::new()).await.map(drop),
         store.commit(nobody, id.clone(), fixture.now(), commit).await.map(drop),
         store.acquire(nobody, "tester", super::TTL).await.map(drop),
         store.set_state("p", StateScope::Session(nobody), "k", b"v").await,

@@ -1,5 +1,7 @@
 //! Records: written, read one by one, and checked.
 
+use std::time::Duration;
+
 use rusqlite::{Row, params};
 
 use super::db::{Db, Failure, int, natural};
@@ -166,6 +168,14 @@ impl Db<'_> {
         }
     }
 
+    pub(super) fn records(&self, session: SessionKey, ids: &[EntryId]) -> Result<Records, Failure> {
+        self.head(session)?;
+        let find = |id: &EntryId| {
+            self.record(session, id).map_err(|failure| failure.explain(READING, self.place, Duration::ZERO))
+        };
+        Ok(Records { records: ids.iter().map(find).collect(), next: None })
+    }
+
     pub(super) fn page(&self, session: SessionKey, page: Page, limit: u32) -> Result<Records, Failure> {
         let (numbers, next) = rules::page_bounds(page, limit, self.head(session)?.last_seq);
         let records = numbers.into_iter().map(|seq| self.numbered(session, seq)).collect();
@@ -185,7 +195,7 @@ impl Db<'_> {
                 // The way up may still be known where the content is not.
                 Err(failure) => {
                     next = SessionLog { db: *self, session }.node(&id).ok().flatten().and_then(|node| node.parent);
-                    records.push(Err(failure.explain(READING, self.place, std::time::Duration::ZERO)));
+                    records.push(Err(failure.explain(READING, self.place, Duration::ZERO)));
                 }
             }
         }

@@ -234,15 +234,15 @@ impl Shared {
     fn index(&self, session: Option<SessionKey>, limit: u64) -> Result<u64, StoreError> {
         let mut done = 0;
         while done < limit {
+            let Some(mut batch) = self.read("indexing", |db| db.next_batch(session, limit - done))? else { break };
+            batch.cut();
             while self.waiting.load(Ordering::SeqCst) > 0 {
                 std::thread::sleep(Duration::from_micros(200));
             }
             let mut conn = Self::lock(&self.writer);
-            let step = self.transact(&mut conn, |db, _| db.index_step(session, limit - done));
-            match step.map_err(|failure| self.explain(failure, "indexing"))? {
-                0 => break,
-                step => done += step,
-            }
+            let written = self.transact(&mut conn, |db, _| db.write_batch(&batch));
+            written.map_err(|failure| self.explain(failure, "indexing"))?;
+            done += batch.len();
         }
         Ok(done)
     }
@@ -325,6 +325,10 @@ impl Store for SqliteStore {
     fn record<'a>(&'a self, session: SessionKey, id: &'a EntryId) -> StoreFuture<'a, LogRecord> {
         let id = id.clone();
         self.read("reading a record", move |db| db.record(session, &id))
+    }
+
+    fn records(&self, session: SessionKey, ids: Vec<EntryId>) -> StoreFuture<'_, Records> {
+        self.read("reading records", move |db| db.records(session, &ids))
     }
 
     fn commit(

@@ -7,10 +7,33 @@ use super::sessions::{row_of, rows_of, split_row};
 use crate::store::recall::{self, Found, Hit, Query, Search};
 use crate::store::{LogBody, Seq, SessionKey, StoreError};
 
-/// Most records of one step: a writer waits for one step at most. 64 records of a coding agent take about 20 ms.
+/// Most records of one step: a writer waits while one is written, at most. 64 records of a coding agent take about 7 ms.
 const STEP_RECORDS: u64 = 64;
 /// Text after which a step ends, in bytes.
 const STEP_BYTES: usize = 256 << 10;
+
+/// Records to be indexed in one step.
+#[derive(Debug)]
+pub(super) struct Batch {
+    session: SessionKey,
+    /// The last record that is indexed already.
+    from: u64,
+    to: u64,
+    texts: Vec<(i64, String)>,
+}
+
+impl Batch {
+    pub(super) fn len(&self) -> u64 {
+        self.to - self.from
+    }
+
+    /// Cuts the texts into words: the dear part, for which nothing needs to be locked.
+    pub(super) fn cut(&mut self) {
+        for (_, text) in &mut self.texts {
+            *text = recall::index_text(text);
+        }
+    }
+}
 
 impl Db<'_> {
     /// Records that are not in the index yet.
@@ -20,37 +43,49 @@ impl Db<'_> {
         Ok(self.row(sql, [session.map(|key| int(key.0))], |row| natural(row, 0))?.unwrap_or_default())
     }
 
-    /// One step of indexing, of any session or of this one; how many records were looked at.
-    pub(super) fn index_step(&self, session: Option<SessionKey>, limit: u64) -> Result<u64, Failure> {
+    /// The next records to index, of any session or of this one; `None` where all are.
+    pub(super) fn next_batch(&self, session: Option<SessionKey>, limit: u64) -> Result<Option<Batch>, Failure> {
         let sql = "SELECT key, indexed, last_seq FROM session
             WHERE indexed < last_seq AND (?1 IS NULL OR key = ?1) LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| Ok((natural(row, 0)?, natural(row, 1)?, natural(row, 2)?));
-        let Some((key, indexed, last)) = self.row(sql, [session.map(|key| int(key.0))], read)? else { return Ok(0) };
-        let session = SessionKey(key);
-        let (mut at, mut bytes) = (indexed, 0);
-        while at < last && at - indexed < limit.min(STEP_RECORDS) && bytes < STEP_BYTES {
-            at += 1;
-            bytes += self.index_record(session, Seq(at))?;
+        let Some((key, indexed, last)) = self.row(sql, [session.map(|key| int(key.0))], read)? else {
+            return Ok(None);
+        };
+        let mut batch = Batch { session: SessionKey(key), from: indexed, to: indexed, texts: Vec::new() };
+        let mut bytes = 0;
+        while batch.to < last && batch.len() < limit.min(STEP_RECORDS) && bytes < STEP_BYTES {
+            batch.to += 1;
+            if let Some(text) = self.text_of(batch.session, Seq(batch.to))? {
+                bytes += text.len();
+                batch.texts.push((row_of(batch.session, Seq(batch.to)), text));
+            }
         }
-        self.execute("UPDATE session SET indexed = ?2 WHERE key = ?1", [int(key), int(at)])?;
-        Ok(at - indexed)
+        Ok(Some(batch))
     }
 
     /// A damaged record has no words; whoever reads it is told.
-    fn index_record(&self, session: SessionKey, seq: Seq) -> Result<usize, Failure> {
-        let text = match self.numbered(session, seq).map(|record| record.body) {
-            Ok(LogBody::Entry(entry)) => recall::index_text(&recall::searchable(&entry)),
-            Ok(_) => return Ok(0),
+    fn text_of(&self, session: SessionKey, seq: Seq) -> Result<Option<String>, Failure> {
+        match self.numbered(session, seq).map(|record| record.body) {
+            Ok(LogBody::Entry(entry)) => Ok(Some(recall::searchable(&entry))),
+            Ok(_) => Ok(None),
             Err(StoreError::Corrupt { what, place, .. }) => {
                 tracing::warn!(%session, what, place, "not indexed");
-                return Ok(0);
+                Ok(None)
             }
-            Err(error) => return Err(error.into()),
-        };
-        if !text.is_empty() {
-            self.execute("INSERT INTO recall (rowid, words) VALUES (?1, ?2)", params![row_of(session, seq), text])?;
+            Err(error) => Err(error.into()),
         }
-        Ok(text.len())
+    }
+
+    /// Writes a batch of words, unless another process did so meanwhile.
+    pub(super) fn write_batch(&self, batch: &Batch) -> Result<(), Failure> {
+        let sql = "UPDATE session SET indexed = ?3 WHERE key = ?1 AND indexed = ?2";
+        if self.execute(sql, [int(batch.session.0), int(batch.from), int(batch.to)])? == 0 {
+            return Ok(());
+        }
+        for (row, words) in batch.texts.iter().filter(|(_, words)| !words.is_empty()) {
+            self.execute("INSERT INTO recall (rowid, words) VALUES (?1, ?2)", params![row, words])?;
+        }
+        Ok(())
     }
 
     pub(super) fn reset_index(&self) -> Result<(), Failure> {
