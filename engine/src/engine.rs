@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::compaction::{self, CompactError, CompactOptions, Compacted};
+use crate::hooks::Pressure;
 use crate::plugin::{LoadError, LoadOptions, Plugin, Runtime, RuntimeError, Services};
+use crate::selection::{self, Selection};
 use crate::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
 use crate::transcript::Entry;
 use crate::view::{View, ViewOptions};
@@ -81,6 +83,19 @@ impl Engine {
     /// What a plugin is lent by default: a counter, and nothing that has to be granted.
     pub fn services(&self) -> Services {
         Services::new(Arc::clone(self.counter.counter()))
+    }
+
+    /// Shapes one request with a chain of selectors, in their order. Nothing is stored, and a link that fails is
+    /// skipped: see [`Selection::steps`]. `incoming` is the text that is being answered.
+    pub async fn select(
+        &self,
+        chain: &[Plugin],
+        view: &View,
+        pressure: &Pressure,
+        incoming: Option<&str>,
+        services: &Services,
+    ) -> Selection {
+        selection::select(chain, view, pressure, incoming, services, &self.counter).await
     }
 
     /// Compacts a view with a plugin: it proposes, the plan is verified, then applied. The view stays as it is.

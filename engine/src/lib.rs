@@ -41,6 +41,7 @@ pub mod format;
 pub mod hooks;
 pub mod plan;
 pub mod plugin;
+mod selection;
 pub mod session;
 pub mod store;
 pub mod tokens;
@@ -49,3 +50,4 @@ pub mod view;
 
 pub use compaction::{CompactError, CompactOptions, Compacted, Compaction, CompactionRecord, Window};
 pub use engine::{Engine, EngineBuilder};
+pub use selection::{Selection, SelectionStep};

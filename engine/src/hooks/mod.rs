@@ -197,6 +197,15 @@ pub struct CompressRequest {
     pub extras: Vec<(String, String)>,
 }
 
+/// What the host wants of `select-context`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectRequest {
+    /// Where the session stands.
+    pub pressure: Pressure,
+    /// Text of the entry that is being answered, for relevance.
+    pub incoming: Option<String>,
+}
+
 /// The answer to `compress`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {

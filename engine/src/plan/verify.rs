@@ -18,6 +18,8 @@ pub struct Rules {
     pub target: u32,
     /// [`Urgency::Hard`] makes the target a condition.
     pub urgency: Urgency,
+    /// The result has to be smaller than what was there. Not so for one request, which a selector may add to.
+    pub must_shrink: bool,
     /// Least share of the tokens that has to go, from 0 to 1.
     pub least_saving: f32,
     /// What is asked of summaries; off by default.
@@ -31,7 +33,18 @@ impl Rules {
 
     /// The default rules for a target, not urgent.
     pub fn new(target: u32) -> Self {
-        Self { target, urgency: Urgency::Soft, least_saving: Self::LEAST_SAVING, gate: SummaryGate::default() }
+        Self {
+            target,
+            urgency: Urgency::Soft,
+            must_shrink: true,
+            least_saving: Self::LEAST_SAVING,
+            gate: SummaryGate::default(),
+        }
+    }
+
+    /// The rules for shaping one request, of which nothing is stored: it may grow, but not beyond the budget.
+    pub fn for_request(budget: u32) -> Self {
+        Self { urgency: Urgency::Hard, must_shrink: false, ..Self::new(budget) }
     }
 
     /// Makes the target a condition, or not.
@@ -119,6 +132,14 @@ pub fn verify(
 
 fn check_size(before: &View, after: &View, rules: &Rules, defects: &mut Defects) {
     let (before, after) = (before.tokens(), after.tokens());
+    if !rules.must_shrink {
+        // What was too large before may stay so: shaping a request is not compacting it.
+        if after > rules.target.max(before) {
+            let explanation = format!("{after} tokens would be sent and at most {} fit", rules.target);
+            defects.push(Defect::of_whole(DefectKind::OverTarget, explanation));
+        }
+        return;
+    }
     if after >= before {
         let explanation = format!("{before} tokens would become {after}; a compaction has to shrink the context");
         defects.push(Defect::of_whole(DefectKind::NotSmaller, explanation));

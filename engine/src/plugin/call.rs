@@ -34,6 +34,7 @@ pub(super) enum Call {
     Configure,
     ShouldCompress,
     Compress,
+    SelectContext,
 }
 
 impl Call {
@@ -44,6 +45,7 @@ impl Call {
             Call::Configure => "configure",
             Call::ShouldCompress => "should-compress",
             Call::Compress => "compress",
+            Call::SelectContext => "select-context",
         }
     }
 
@@ -51,7 +53,7 @@ impl Call {
         match self {
             Call::Start | Call::Describe | Call::Configure => Activity::Setup,
             Call::ShouldCompress => Activity::Decision,
-            Call::Compress => Activity::Hook,
+            Call::Compress | Call::SelectContext => Activity::Hook,
         }
     }
 

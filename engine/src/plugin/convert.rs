@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::bindings::contextengine::plugin::types as abi;
-use super::bindings::exports::contextengine::plugin::{compressor, plugin};
+use super::bindings::exports::contextengine::plugin::{compressor, plugin, selector};
 use crate::hooks::{
-    CacheState, CompressRequest, Decision, Description, Failure, Outcome, Pressure, Service, Trigger, Urgency, Verdict,
+    CacheState, CompressRequest, Decision, Description, Failure, Outcome, Pressure, SelectRequest, Service, Trigger,
+    Urgency, Verdict,
 };
 use crate::plan::{Dropped, Note, Plan, Rewrite, Segment, Span, Summary};
 use crate::transcript::{Block, EntryKind, Image, Role, Timestamp};
@@ -132,6 +133,10 @@ pub(super) fn compress_request(request: &CompressRequest) -> compressor::Request
     }
 }
 
+pub(super) fn select_request(request: &SelectRequest) -> selector::Request {
+    selector::Request { pressure: pressure(&request.pressure), incoming: request.incoming.clone() }
+}
+
 // From a plugin to the host.
 
 pub(super) fn description(description: plugin::Description) -> Description {
@@ -167,10 +172,12 @@ pub(super) fn decision(decision: compressor::Decision) -> Decision {
 pub(super) fn outcome(outcome: compressor::Outcome) -> Outcome {
     match outcome {
         compressor::Outcome::Unchanged(reason) => Outcome::Unchanged(reason),
-        compressor::Outcome::Compressed(plan) => {
-            Outcome::Compressed(Plan { segments: plan.segments.into_iter().map(segment).collect() })
-        }
+        compressor::Outcome::Compressed(plan) => Outcome::Compressed(self::plan(plan)),
     }
+}
+
+pub(super) fn plan(plan: abi::Plan) -> Plan {
+    Plan { segments: plan.segments.into_iter().map(segment).collect() }
 }
 
 fn span(span: abi::Span) -> Span {

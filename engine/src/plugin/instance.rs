@@ -4,13 +4,14 @@ use std::sync::Arc;
 use wasmtime::Store;
 use wasmtime::component::Resource;
 
-use super::bindings::exports::contextengine::plugin::compressor;
+use super::bindings::exports::contextengine::plugin::{compressor, selector};
 use super::call::{self, Broken, Call, Watch};
 use super::convert;
 use super::error::CallError;
 use super::host::{HostState, Services};
 use super::load::Plugin;
-use crate::hooks::{CompressRequest, Decision, Hook, Outcome, Pressure};
+use crate::hooks::{CompressRequest, Decision, Hook, Outcome, Pressure, SelectRequest};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// A running plugin: for one session and one turn.
@@ -22,6 +23,7 @@ use crate::view::View;
 pub struct Instance {
     plugin: Plugin,
     compressor: Option<compressor::Guest>,
+    selector: Option<selector::Guest>,
     /// Taken out while a call runs, and put back only when it ended well.
     store: Option<Store<HostState>>,
     /// Why there is no store.
@@ -53,11 +55,13 @@ impl Instance {
         let guest = plugin.indices().plugin.load(&mut store, &instance).map_err(internal)?;
         let compressor = plugin.indices().compressor.as_ref();
         let compressor = compressor.map(|indices| indices.load(&mut store, &instance)).transpose().map_err(internal)?;
+        let selector = plugin.indices().selector.as_ref();
+        let selector = selector.map(|indices| indices.load(&mut store, &instance)).transpose().map_err(internal)?;
 
         let watch = Watch::start(&mut store, Call::Configure, limits);
         let answer = watch.wait(guest.call_configure(&mut store, plugin.config())).await;
         match answer {
-            Ok(Ok(())) => Ok(Self { plugin: plugin.clone(), compressor, store: Some(store), cause: None }),
+            Ok(Ok(())) => Ok(Self { plugin: plugin.clone(), compressor, selector, store: Some(store), cause: None }),
             Ok(Err(reason)) => Err(CallError::Config { reason }),
             Err(broken) => Err(watch.explain(store.data(), broken)),
         }
@@ -91,6 +95,18 @@ impl Instance {
         let view = Resource::new_borrow(run.view.rep());
         let answer = run.watch.wait(guest.call_compress(&mut run.store, view, &request)).await;
         self.finish(run, answer)?.map(convert::outcome).map_err(|failure| CallError::Failed(convert::failure(failure)))
+    }
+
+    /// Which of it should this one request hold? `None` leaves it as it is. The plan can still be anything.
+    pub async fn select_context(&mut self, view: &View, request: &SelectRequest) -> Result<Option<Plan>, CallError> {
+        let guest = self.selector.clone().ok_or(CallError::NoSuchHook { hook: Hook::Selector })?;
+        let request = convert::select_request(request);
+        let mut run = self.begin(Call::SelectContext, view)?;
+        let view = Resource::new_borrow(run.view.rep());
+        let answer = run.watch.wait(guest.call_select_context(&mut run.store, view, &request)).await;
+        self.finish(run, answer)?
+            .map(|plan| plan.map(convert::plan))
+            .map_err(|failure| CallError::Failed(convert::failure(failure)))
     }
 
     fn compressor(&self) -> Result<compressor::Guest, CallError> {

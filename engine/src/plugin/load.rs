@@ -46,6 +46,7 @@ struct Inner {
 pub(super) struct Indices {
     pub(super) plugin: plugin::GuestIndices,
     pub(super) compressor: Option<compressor::GuestIndices>,
+    pub(super) selector: Option<selector::GuestIndices>,
 }
 
 impl fmt::Debug for Plugin {
@@ -125,7 +126,12 @@ impl Indices {
             .then(|| compressor::GuestIndices::new(pre))
             .transpose()
             .map_err(|error| signature(Hook::Compressor.interface(), &error))?;
-        Ok(Self { plugin, compressor })
+        let selector = hooks
+            .contains(&Hook::Selector)
+            .then(|| selector::GuestIndices::new(pre))
+            .transpose()
+            .map_err(|error| signature(Hook::Selector.interface(), &error))?;
+        Ok(Self { plugin, compressor, selector })
     }
 }
 

@@ -21,8 +21,12 @@ pub use commit::{SessionCompactOptions, SessionCompacted};
 pub use error::SessionError;
 
 use self::context::Context;
+use crate::compaction::Window;
 use crate::engine::Engine;
 use crate::format::{self, Format, Written};
+use crate::hooks::Trigger;
+use crate::plugin::{Plugin, Services};
+use crate::selection::Selection;
 use crate::store::{
     Clock, Head, Leaf, LogBody, LogRecord, NewRecord, NewSession, Page, SessionInfo, SessionKey, Store, SystemClock,
     Undo,
@@ -256,6 +260,20 @@ impl Session {
         let view = self.shared.engine.view(state.context.entries().to_vec(), self.shared.options);
         state.view = Some(view.clone());
         view
+    }
+
+    /// What one request should hold: the view, shaped by a chain of selectors. Nothing is stored, and a link that
+    /// fails is skipped.
+    pub async fn select(
+        &self,
+        chain: &[Plugin],
+        window: Window,
+        incoming: Option<&str>,
+        services: &Services,
+    ) -> Selection {
+        let view = self.view();
+        let pressure = window.pressure(&view, Trigger::PreTurn, self.now());
+        self.shared.engine.select(chain, &view, &pressure, incoming, services).await
     }
 
     /// The messages that go out to a provider, as a fresh session of a format. Always a valid one: see
