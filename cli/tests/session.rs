@@ -177,13 +177,18 @@ fn a_name_is_taken_once_and_another_can_be_given() {
     folder.run(again).fails(3, &["session `parser` exists already", "--name"]);
     folder.run(["session", "import", "session.jsonl", "--name", "parser-2"]).ends(0);
     compact(&folder, "parser-2");
+    folder.run(["session", "import", "session.jsonl", "--name", "Ana's parser"]).ends(0);
+    let report = folder.compact(&["--session", "Ana's parser"]).ends(0).out;
+    assert!(report.contains(r"`ctxe session undo 'Ana'\''s parser'` takes it back."), "{report}");
     let listed = folder.run(["session", "list"]).ends(0).out;
-    assert!(listed.starts_with("2 sessions in "), "{listed}");
+    assert!(listed.starts_with("3 sessions in "), "{listed}");
     assert_eq!(show(&folder, "parser")["compactions"], json!([]), "each has its own compactions");
     folder.run_with_input(["session", "import", "-"], pi(&steps()).as_bytes()).fails(2, &["--name"]);
     folder.run_with_input(["session", "import", "-", "--name", "piped"], pi(&steps()).as_bytes()).ends(0);
-    for name in ["", "two\nlines", "a\u{1b}[2J", &"x".repeat(201)] {
-        folder.run(["session", "import", "session.jsonl", "--name", name]).fails(2, &["is no name for a session"]);
+    for name in ["", "two\nlines", "--option", "a\u{1b}[2J", &"x".repeat(201)] {
+        folder
+            .run(["session", "import", "session.jsonl", &format!("--name={name}")])
+            .fails(2, &["is no name for a session"]);
     }
     folder.run(["session", "import", "missing.jsonl"]).fails(3, &["missing.jsonl"]);
     folder.write("prose", "Dear diary");

@@ -64,7 +64,10 @@ pub(crate) enum Command {
     /// A strategy decides what is kept, summarised and dropped; its plan is checked before it counts. The file is
     /// not changed unless you say so: without --out or --in-place you only see what would happen. A session of the
     /// store is compacted there; `ctxe session undo` takes that back.
-    #[command(after_help = after_help(COMPACT_EXAMPLES))]
+    #[command(
+        override_usage = "ctxe compact [OPTIONS] <FILE | --session <NAME>>",
+        after_help = after_help(COMPACT_EXAMPLES)
+    )]
     Compact(CompactArgs),
     /// Show what fills the context of a session: kinds of messages, the largest ones, tools.
     ///

@@ -76,7 +76,7 @@ pub(crate) enum SessionCommand {
     /// Write a session as the model sees it now to a file.
     ///
     /// In its own format, the file that was imported comes back, with what compactions changed; without any, byte for
-    /// byte. A session that went on since is written as a fresh session of the format.
+    /// byte. A session to which messages were added in the store is written as a fresh one of the format.
     Export(ExportArgs),
 }
 

@@ -250,7 +250,7 @@ impl CompactReport {
     fn say_where(&self, text: &mut String) {
         let unchanged = matches!(self.outcome, Outcome::Unchanged);
         if let Some(session) = &self.read.session {
-            let session = harmless::line(session);
+            let session = argument(session);
             let _ = match &self.recorded {
                 Some(Recorded { compaction_id }) => {
                     let id = harmless::line(compaction_id);
@@ -280,6 +280,15 @@ impl Written {
         }
         text
     }
+}
+
+/// A name as a shell takes it.
+fn argument(name: &str) -> String {
+    let name = harmless::line(name);
+    if name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-')) {
+        return name;
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 /// Characters of a plugin's reason that are shown.

@@ -74,10 +74,11 @@ fn name(args: &ImportArgs) -> Result<String, Failure> {
         }
         None => file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
     };
-    if name.trim().is_empty() || name.chars().count() > NAME || name != harmless::line(&name) {
+    let fits = !name.is_empty() && name.chars().count() <= NAME && name == harmless::line(&name);
+    if !fits || name.starts_with('-') {
         return Err(Failure::Usage(anyhow!(
-            "`{}` is no name for a session: it takes 1 to {NAME} characters on one line, without control characters; \
-             give one with --name",
+            "`{}` is no name for a session: it takes 1 to {NAME} characters, no control characters, only single \
+             spaces within, and no dash ahead; give one with --name",
             harmless::short_line(&name, NAME)
         )));
     }
