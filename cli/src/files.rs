@@ -10,7 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 
+use contextengine::format::Format;
+
 use crate::failure::Failure;
+use crate::harmless;
+use crate::input;
+use crate::report::Written;
 
 /// Says early that a file cannot be written where its folder is missing or it is a folder itself.
 pub(crate) fn check_place(file: &Path) -> Result<(), Failure> {
@@ -25,24 +30,59 @@ pub(crate) fn check_place(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A session that was put where it was wanted.
+pub(crate) struct Placed {
+    pub(crate) report: Written,
+    /// The session, if it goes to standard output.
+    pub(crate) standard: Option<Vec<u8>>,
+}
+
+/// Writes a session to a file, or hands it back where `out` is standard output. `session` is the file that it was made
+/// from; one from a store is for its owner alone.
+pub(crate) fn place(out: &Path, bytes: Vec<u8>, format: Format, session: Option<&Path>) -> Result<Placed, Failure> {
+    let mut report = Written { file: None, format: format.name(), bytes: bytes.len(), backup: None };
+    if input::is_standard(out) {
+        return Ok(Placed { report, standard: Some(bytes) });
+    }
+    write(out, &bytes, session)?;
+    report.file = Some(harmless::line(&out.display().to_string()));
+    Ok(Placed { report, standard: None })
+}
+
+/// Who may read a new file.
+enum Like {
+    /// As this one.
+    File(fs::Metadata),
+    /// Its owner alone.
+    Private,
+    /// Whoever the system lets.
+    Default,
+}
+
 /// Writes a file, with the permissions of the one that it replaces, or else of `session`.
-pub(crate) fn write(file: &Path, bytes: &[u8], session: &Path) -> Result<(), Failure> {
+fn write(file: &Path, bytes: &[u8], session: Option<&Path>) -> Result<(), Failure> {
     let written = match fs::metadata(file) {
         Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(file).and_then(|mut f| f.write_all(bytes)),
         // The file that a link leads to is replaced, not the link.
-        Ok(found) => file.canonicalize().and_then(|file| replace(&file, bytes, Some(&found))),
-        Err(_) => replace(file, bytes, fs::metadata(session).ok().filter(fs::Metadata::is_file).as_ref()),
+        Ok(found) => file.canonicalize().and_then(|file| replace(&file, bytes, &Like::File(found))),
+        Err(_) => {
+            let like = session.map_or(Like::Private, |session| match fs::metadata(session) {
+                Ok(found) if found.is_file() => Like::File(found),
+                _ => Like::Default,
+            });
+            replace(file, bytes, &like)
+        }
     };
     written.with_context(|| format!("cannot write {}", file.display())).map_err(Failure::File)
 }
 
 /// Writes under another name first, then renames.
-fn replace(file: &Path, bytes: &[u8], like: Option<&fs::Metadata>) -> io::Result<()> {
+fn replace(file: &Path, bytes: &[u8], like: &Like) -> io::Result<()> {
     let unfinished = with_suffix(file, &format!(".{}.tmp", std::process::id()));
-    let written = create(&unfinished, like.is_some())
+    let written = create(&unfinished, !matches!(like, Like::Default))
         .and_then(|mut new| {
             new.write_all(bytes)?;
-            if let Some(like) = like {
+            if let Like::File(like) = like {
                 new.set_permissions(writable(like))?;
             }
             new.sync_all()
@@ -93,7 +133,7 @@ pub(crate) fn replace_session(file: &Path, length: usize, bytes: &[u8]) -> Resul
     fs::copy(file, &backup)
         .with_context(|| format!("cannot keep the old session as {}", backup.display()))
         .map_err(Failure::File)?;
-    write(file, bytes, file)?;
+    write(file, bytes, Some(file))?;
     Ok(backup)
 }
 
@@ -130,7 +170,7 @@ mod tests {
     fn what_cannot_be_finished_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing").join("out");
-        assert!(write(&missing, b"new", &missing).is_err());
+        assert!(write(&missing, b"new", Some(&missing)).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -10,41 +10,43 @@ use crate::args::InspectArgs;
 use crate::count::count;
 use crate::failure::Failure;
 use crate::harmless;
+use crate::input;
 use crate::output::{self, To};
-use crate::report::{Fill, InspectReport, Largest, REPORT_VERSION, Read, ToolUse, json};
-use crate::session;
+use crate::report::{ContextReport, Fill, InspectReport, Largest, REPORT_VERSION, ToolUse, json};
 
 /// Bytes of an entry's beginning that are shown.
 const BEGINNING: u32 = 60;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<(), Failure> {
-    let (session, progress) = session::read(&args.session)?;
+    let (session, progress) = input::read(&args.file.file, args.file.from)?;
     let document = &session.document;
-    let counter = EntryCounter::new(TiktokenCounter::new(args.session.tokenizer));
-    count(document, &counter, &progress.bar());
+    let counter = EntryCounter::new(TiktokenCounter::new(args.tokenizer.tokenizer));
+    count(document.context(), &counter, &progress.bar());
     let view = View::new(document.context().to_vec(), &counter, ViewOptions::default());
     let report = InspectReport {
         report_version: REPORT_VERSION,
-        read: Read {
-            file: session.file,
-            format: document.format().name(),
-            tokenizer: args.session.tokenizer.name(),
-            problems: document.problems().iter().map(Into::into).collect(),
-        },
-        file_bytes: session.bytes,
+        read: session.report(args.tokenizer.tokenizer),
+        file_bytes: session.bytes.len(),
         records: document.record_count(),
         hidden_messages: document.earlier(),
-        window_tokens: args.window,
-        turns: turns(&view),
-        groups: view.infos().iter().map(|info| info.group + 1).max().unwrap_or(0),
-        in_flight_entries: in_flight(&view),
-        context: Fill::of(&view),
-        largest: largest(&view, args.largest),
-        tools: tools(&view),
+        context: context(&view, args.window, args.largest),
     };
     drop(progress);
-    let text = if args.session.json { json(&report)? } else { harmless::text(&report.for_people()) };
+    let text = if args.tokenizer.json { json(&report)? } else { harmless::text(&report.for_people()) };
     output::print(&text, To::Output)
+}
+
+/// What fills a context, with so many of the largest entries.
+pub(crate) fn context(view: &View, window: Option<u32>, most: usize) -> ContextReport {
+    ContextReport {
+        window_tokens: window,
+        turns: turns(view),
+        groups: view.infos().iter().map(|info| info.group + 1).max().unwrap_or(0),
+        in_flight_entries: in_flight(view),
+        context: Fill::of(view),
+        largest: largest(view, most),
+        tools: tools(view),
+    }
 }
 
 fn turns(view: &View) -> u32 {

@@ -1,17 +1,21 @@
 //! `ctxe`: compact and inspect the sessions of language-model agents.
 
+mod alike;
 mod args;
 mod compact;
 mod count;
 mod failure;
 mod files;
 mod harmless;
+mod input;
 mod inspect;
 mod output;
 mod progress;
 mod report;
 mod session;
+mod store;
 mod strategy;
+mod time;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Compact(args) => compact::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Session(command) => session::run(command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

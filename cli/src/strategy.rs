@@ -8,6 +8,7 @@ use contextengine::plugin::{LoadError, LoadOptions, Plugin, default_cache_dir};
 use contextengine::tokens::TiktokenCounter;
 use contextengine::{Engine, EngineBuilder};
 
+use crate::alike::alike;
 use crate::args::CompactArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -15,9 +16,6 @@ use crate::progress::Bar;
 
 /// Names another folder for compiled plugins.
 const CACHE_VARIABLE: &str = "CTXE_CACHE_DIR";
-
-/// How like a known name an unknown one must be to be taken for a slip of the fingers, from 0 to 1.
-const ALIKE: f64 = 0.75;
 
 /// An engine for a command that runs a strategy. A cache that cannot be used costs time, not the command.
 pub(crate) fn engine(args: &CompactArgs, bar: &Bar) -> Result<Engine, Failure> {
@@ -35,7 +33,7 @@ pub(crate) fn engine(args: &CompactArgs, bar: &Bar) -> Result<Engine, Failure> {
 }
 
 fn builder(args: &CompactArgs) -> EngineBuilder {
-    Engine::builder().counter(TiktokenCounter::new(args.session.tokenizer))
+    Engine::builder().counter(TiktokenCounter::new(args.tokenizer.tokenizer))
 }
 
 /// A strategy that was found and not loaded yet.
@@ -86,10 +84,7 @@ fn unknown(name: &str, known: &[&str]) -> String {
                 give --strategy the path of a .wasm file"
             .to_owned();
     }
-    let likeness = |known: &&str| strsim::jaro_winkler(name, known);
-    let alike = known.iter().copied().filter(|known| likeness(known) >= ALIKE);
-    let meant = alike.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    let hint = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    let hint = alike(name, known, 1).first().map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
     format!(
         "there is no built-in strategy `{name}`{hint}\nBuilt in: {}. A plugin is named by its path, as in ./{name}.wasm",
         known.join(", ")

@@ -91,6 +91,51 @@ fn compact_prints_what_became_of_the_session_and_inspect_reads_it_back() {
 }
 
 #[test]
+fn the_reports_about_a_session_of_the_store() {
+    let folder = Folder::new();
+    folder.write("pi.jsonl", &sessions()[0].2);
+    let mut life = String::new();
+    for arguments in [
+        &["session", "import", "pi.jsonl", "--name", "parser", "--store", "s.db"][..],
+        &["session", "list", "--store", "s.db"],
+        &["session", "search", "field_17", "--limit", "2", "--store", "s.db"],
+        &["session", "log", "parser", "--store", "s.db"],
+        &["session", "show", "parser", "--largest", "2", "--store", "s.db"],
+        &["session", "export", "parser", "--out", "out.jsonl", "--store", "s.db"],
+        &["session", "undo", "parser", "--store", "s.db"],
+        &["session", "undo", "parser", "--store", "s.db"],
+        &["session", "log", "parser", "--store", "s.db"],
+    ] {
+        let run = folder.run(arguments).ends(0);
+        assert_eq!(run.err, "");
+        life.push_str(&format!("$ ctxe {}\n{}\n", arguments.join(" "), run.out));
+        if arguments[1] == "list" {
+            let run = folder.compact(&["--session", "parser", "--store", "s.db"]).ends(0);
+            golden("compact-stored.txt", &mask_lines(&run.out));
+        }
+    }
+    golden("session.txt", &mask_session(&life));
+}
+
+/// Times, and the hash of the built component.
+fn mask_session(life: &str) -> String {
+    let mask = |line: &str| {
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        for word in &mut words {
+            let digits = word.chars().filter(char::is_ascii_digit).count();
+            let is_day = word.len() == 10 && digits == 8 && word.matches('-').count() == 2;
+            let is_time = word.len() == 5 && digits == 4 && word.contains(':');
+            let is_hash = word.len() == 15 && word.starts_with('(') && word.ends_with("),");
+            if is_day || is_time || is_hash {
+                *word = word.chars().map(|c| if c.is_ascii_alphanumeric() { '#' } else { c }).collect();
+            }
+        }
+        words.join(" ") + "\n"
+    };
+    life.lines().map(mask).collect()
+}
+
+#[test]
 fn nothing_to_do_is_said_with_its_reason() {
     let folder = Folder::new();
     folder.write("pi.jsonl", &sessions()[0].2);
@@ -105,6 +150,9 @@ fn help_fits_eighty_columns_and_ends_with_examples_formats_and_codes() {
         ("help.txt", &["--help"][..]),
         ("help-compact.txt", &["compact", "--help"]),
         ("help-inspect.txt", &["inspect", "--help"]),
+        ("help-session.txt", &["session", "--help"]),
+        ("help-session-import.txt", &["session", "import", "--help"]),
+        ("help-session-export.txt", &["session", "export", "--help"]),
     ] {
         let help = folder.command(arguments).env("COLUMNS", "80").output().unwrap();
         let help = String::from_utf8(help.stdout).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use contextengine::plan::Tally;
 use serde::Serialize;
 
-use super::{Fill, REPORT_VERSION, Read, counted, percent, thousands};
+use super::{Fill, REPORT_VERSION, Read, counted, percent, remark_lines, thousands};
 use crate::harmless;
 use crate::output;
 
@@ -63,6 +63,12 @@ pub(crate) struct Written {
     pub(crate) backup: Option<String>,
 }
 
+/// What the store recorded.
+#[derive(Debug, Serialize)]
+pub(crate) struct Recorded {
+    pub(crate) compaction_id: String,
+}
+
 /// Entries and tokens that met one fate.
 #[derive(Debug, Serialize)]
 struct Count {
@@ -111,6 +117,8 @@ pub(crate) struct CompactReport {
     pub(crate) summary: Option<String>,
     /// What was wrong with a first plan of the strategy.
     pub(crate) corrections: Vec<String>,
+    /// The record in the store, if the session is there.
+    pub(crate) recorded: Option<Recorded>,
     pub(crate) written: Option<Written>,
     /// What the format could not say in its own way.
     pub(crate) remarks: Vec<String>,
@@ -138,6 +146,7 @@ impl CompactReport {
             fates: None,
             summary: None,
             corrections: Vec::new(),
+            recorded: None,
             written: None,
             remarks: Vec::new(),
             time,
@@ -239,21 +248,47 @@ impl CompactReport {
     }
 
     fn say_where(&self, text: &mut String) {
-        match &self.written {
-            None if matches!(self.outcome, Outcome::Unchanged) => text.push_str("Nothing was written.\n"),
-            None => text.push_str("Nothing was written; name a file with --out to write the session.\n"),
-            Some(Written { file, format, bytes, backup }) => {
-                let file = file.as_deref().unwrap_or("standard output");
-                let _ = writeln!(text, "Written to {file} ({format}, {} bytes).", thousands(*bytes as u64));
-                if let Some(backup) = backup {
-                    let _ = writeln!(text, "The session as it was is in {backup}.");
+        let unchanged = matches!(self.outcome, Outcome::Unchanged);
+        if let Some(session) = &self.read.session {
+            let session = argument(session);
+            let _ = match &self.recorded {
+                Some(Recorded { compaction_id }) => {
+                    let id = harmless::line(compaction_id);
+                    writeln!(text, "Recorded as {id}; `ctxe session undo {session}` takes it back.")
                 }
-            }
+                None => writeln!(text, "Nothing was recorded."),
+            };
+        } else if self.written.is_none() {
+            let hint = if unchanged { "" } else { "; name a file with --out to write the session" };
+            let _ = writeln!(text, "Nothing was written{hint}.");
         }
-        for remark in &self.remarks {
-            let _ = writeln!(text, "Note: {}", harmless::line(remark));
+        if let Some(written) = &self.written {
+            text.push_str(&written.line());
         }
+        text.push_str(&remark_lines(&self.remarks));
     }
+}
+
+impl Written {
+    /// Where it is, in words.
+    pub(crate) fn line(&self) -> String {
+        let Self { file, format, bytes, backup } = self;
+        let file = file.as_deref().unwrap_or("standard output");
+        let mut text = format!("Written to {file} ({format}, {} bytes).\n", thousands(*bytes as u64));
+        if let Some(backup) = backup {
+            let _ = writeln!(text, "The session as it was is in {backup}.");
+        }
+        text
+    }
+}
+
+/// A name as a shell takes it.
+fn argument(name: &str) -> String {
+    let name = harmless::line(name);
+    if name.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-')) {
+        return name;
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 /// Characters of a plugin's reason that are shown.

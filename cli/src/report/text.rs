@@ -58,23 +58,31 @@ const LISTED: usize = 10;
 /// What was read, and what could not be.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Read {
-    /// `None`: standard input.
+    /// `None`: standard input, or a session of a store.
     pub(crate) file: Option<String>,
-    pub(crate) format: &'static str,
+    /// Name of a session of a store.
+    pub(crate) session: Option<String>,
+    /// `None`: the session was not read from a file.
+    pub(crate) format: Option<&'static str>,
     pub(crate) tokenizer: &'static str,
     pub(crate) problems: Vec<ProblemReport>,
 }
 
 impl Read {
-    fn name(&self) -> &str {
-        self.file.as_deref().unwrap_or("standard input")
+    fn name(&self) -> String {
+        match (&self.file, &self.session) {
+            (Some(file), _) => file.clone(),
+            (None, Some(session)) => format!("session {}", harmless::line(session)),
+            (None, None) => "standard input".to_owned(),
+        }
     }
 
     /// The first line of a report.
     pub(crate) fn headline(&self, entries: u32, tokens: u32) -> String {
-        let Self { format, tokenizer, .. } = self;
+        let tokenizer = self.tokenizer;
         let name = self.name();
-        format!("{name}: {format}, {}, {} ({tokenizer})\n", counted(entries, "message"), counted(tokens, "token"))
+        let format = self.format.map_or(String::new(), |format| format!("{format}, "));
+        format!("{name}: {format}{}, {} ({tokenizer})\n", counted(entries, "message"), counted(tokens, "token"))
     }
 
     /// What could not be read, one line each.
@@ -89,6 +97,11 @@ impl Read {
         }
         text
     }
+}
+
+/// What a format could not say in its own way, one line each.
+pub(crate) fn remark_lines(remarks: &[String]) -> String {
+    remarks.iter().map(|remark| format!("Note: {}\n", harmless::line(remark))).collect()
 }
 
 /// A report for programs.

@@ -55,6 +55,8 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ctxe"));
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-cache");
         command.current_dir(self.0.path()).env("CTXE_CACHE_DIR", cache).stdin(Stdio::null()).args(arguments);
+        // Never the store of whoever runs the tests.
+        command.env("XDG_DATA_HOME", self.path("data")).env_remove("CTXE_STORE");
         command
     }
 
@@ -65,6 +67,11 @@ impl Folder {
     /// Compacts with a small window.
     pub(crate) fn compact(&self, arguments: &[&str]) -> Run {
         self.run(["compact"].iter().chain(arguments).chain(&SMALL))
+    }
+
+    /// The store that the commands use unless they are told otherwise.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path("data").join("contextengine").join("sessions.db")
     }
 
     pub(crate) fn run_with_input<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Run {

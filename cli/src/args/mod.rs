@@ -6,10 +6,15 @@ use clap::{Args as Arguments, Parser, Subcommand};
 use contextengine::format::Format;
 use contextengine::tokens::Vocabulary;
 
+mod session;
+
+pub(crate) use session::{ExportArgs, ImportArgs, LogArgs, PlainArgs, SearchArgs, SessionCommand, ShowArgs, UndoArgs};
+
 const MAIN_EXAMPLES: &str = "\
 Examples:
   ctxe inspect session.jsonl
-  ctxe compact session.jsonl --window 128k --out shorter.jsonl";
+  ctxe compact session.jsonl --window 128k --out shorter.jsonl
+  ctxe session import session.jsonl --name parser";
 
 const COMPACT_EXAMPLES: &str = "\
 Examples:
@@ -19,7 +24,9 @@ Examples:
     ctxe compact session.jsonl --window 128k --to openai-chat --out shorter.json
   In a pipe, with a plugin of your own (the report goes to standard error):
     ctxe compact - --strategy ./mine.wasm --config '{\"key\": 1}' --out - \\
-      < session.jsonl > shorter.jsonl";
+      < session.jsonl > shorter.jsonl
+  Compact a session of the store, where it can be undone:
+    ctxe compact --session parser --window 128k";
 
 const INSPECT_EXAMPLES: &str = "\
 Examples:
@@ -36,7 +43,7 @@ Exit codes:
   0  done, or nothing to do
   1  the strategy failed, or its plan was refused; the session is as it was
   2  wrong arguments
-  3  a file cannot be read or written";
+  3  a file or the store cannot be read or written";
 
 fn after_help(examples: &str) -> String {
     format!("{examples}\n\n{FORMATS_AND_CODES}")
@@ -55,8 +62,12 @@ pub(crate) enum Command {
     /// Shorten a session so that it fits the model's window, and say what became of it.
     ///
     /// A strategy decides what is kept, summarised and dropped; its plan is checked before it counts. The file is
-    /// not changed unless you say so: without --out or --in-place you only see what would happen.
-    #[command(after_help = after_help(COMPACT_EXAMPLES))]
+    /// not changed unless you say so: without --out or --in-place you only see what would happen. A session of the
+    /// store is compacted there; `ctxe session undo` takes that back.
+    #[command(
+        override_usage = "ctxe compact [OPTIONS] <FILE | --session <NAME>>",
+        after_help = after_help(COMPACT_EXAMPLES)
+    )]
     Compact(CompactArgs),
     /// Show what fills the context of a session: kinds of messages, the largest ones, tools.
     ///
@@ -64,18 +75,25 @@ pub(crate) enum Command {
     /// branches. The beginnings of the largest messages are shown as they are; --largest 0 leaves them out.
     #[command(after_help = after_help(INSPECT_EXAMPLES))]
     Inspect(InspectArgs),
+    /// Keep sessions in a store, where nothing is lost: import, list, show, log, search, undo, export.
+    #[command(subcommand, after_help = session::help())]
+    Session(SessionCommand),
 }
 
 /// Which session, and how it is read.
 #[derive(Debug, Arguments)]
-pub(crate) struct SessionArgs {
+pub(crate) struct FileArgs {
     /// Session to read; `-` is standard input.
     pub(crate) file: PathBuf,
 
     /// Format of the session, if it is not recognised: pi, claude-code or openai-chat.
     #[arg(long, value_name = "FORMAT", value_parser = parse::<Format>)]
     pub(crate) from: Option<Format>,
+}
 
+/// What tokens are counted with, and how that is reported.
+#[derive(Debug, Arguments)]
+pub(crate) struct TokenizerArgs {
     /// Tokenizer to count with: o200k_base or cl100k_base.
     #[arg(long, value_name = "NAME", default_value_t = Vocabulary::default(), value_parser = parse::<Vocabulary>)]
     pub(crate) tokenizer: Vocabulary,
@@ -87,8 +105,23 @@ pub(crate) struct SessionArgs {
 
 #[derive(Debug, Arguments)]
 pub(crate) struct CompactArgs {
+    /// Session to read; `-` is standard input. It, or --session, is needed.
+    pub(crate) file: Option<PathBuf>,
+
+    /// Session of the store to compact, instead of FILE. The compaction is recorded there.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "from", "in_place"])]
+    pub(crate) session: Option<String>,
+
+    /// Store of that session [default: that of CTXE_STORE, or else your own].
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// Format of FILE, if it is not recognised: pi, claude-code or openai-chat.
+    #[arg(long, value_name = "FORMAT", value_parser = parse::<Format>)]
+    pub(crate) from: Option<Format>,
+
     #[command(flatten)]
-    pub(crate) session: SessionArgs,
+    pub(crate) tokenizer: TokenizerArgs,
 
     /// Strategy: the name of a built-in one, or the path of a plugin, as in ./mine.wasm.
     #[arg(long, short, value_name = "NAME|PATH", default_value = "regex-anchors")]
@@ -150,7 +183,10 @@ pub(crate) struct CompactArgs {
 #[derive(Debug, Arguments)]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
-    pub(crate) session: SessionArgs,
+    pub(crate) file: FileArgs,
+
+    #[command(flatten)]
+    pub(crate) tokenizer: TokenizerArgs,
 
     /// Window of the model, in tokens, to show shares of.
     #[arg(long, short, value_name = "TOKENS", value_parser = tokens)]
