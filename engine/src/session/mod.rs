@@ -262,6 +262,18 @@ impl Session {
         view
     }
 
+    /// The same view with the originals behind summaries and shortened results at hand, for
+    /// [`View::original`](crate::view::View::original). Reads the whole branch.
+    ///
+    /// # Errors
+    ///
+    /// A record of the branch is damaged, or the store failed.
+    pub async fn whole_view(&self) -> Result<View, SessionError> {
+        let head = self.state().head.clone();
+        let context = Context::load(&*self.shared.store, self.shared.key, &head, context::Depth::Whole).await?;
+        Ok(self.shared.engine.view(context.entries().to_vec(), self.shared.options))
+    }
+
     /// What one request should hold: the view, shaped by a chain of selectors. Nothing is stored, and a link that
     /// fails is skipped.
     pub async fn select(
