@@ -161,3 +161,31 @@ fn quoted(name: &str) -> String {
 pub(crate) fn format_of(info: &SessionInfo) -> Option<Format> {
     info.format.as_deref().and_then(|name| name.parse().ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use contextengine::store::MemoryStore;
+    use contextengine::transcript::{Digest, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_did_is_said_with_what_to_do() {
+        let opened = Opened { store: Arc::new(MemoryStore::new()), place: "s.db".to_owned() };
+        let stale = StoreError::Stale { reason: "it was switched".to_owned(), leaf: None, digest: Digest::ROOT };
+        let failure = opened.session_failed("a", stale.into());
+        assert_eq!(failure.exit_code(), 3);
+        let said = failure.to_string();
+        assert!(
+            said.starts_with("session `a` changed meanwhile; run the command again: the branch has changed"),
+            "{said}"
+        );
+        let busy = StoreError::Busy { holder: "agent\u{1b}\nctxe".to_owned(), until: Timestamp(1_783_632_479_733) };
+        let failure = opened.session_failed("a", busy.into());
+        assert_eq!(failure.exit_code(), 3);
+        assert_eq!(
+            failure.to_string(),
+            "store s.db: `agent\u{fffd} ctxe` is compacting this session, until 2026-07-09 21:27 UTC at the latest; try again then"
+        );
+    }
+}
