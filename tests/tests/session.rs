@@ -2,13 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 #![allow(clippy::print_stdout, reason = "shown for the case that fails")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use contextengine::format::Format;
 use contextengine::hooks::Trigger;
-use contextengine::plugin::{LoadOptions, Plugin};
+use contextengine::plugin::{LoadOptions, Plugin, Services};
 use contextengine::session::{Session, SessionCompactOptions, SessionCompacted, SessionError};
-use contextengine::store::{LogBody, LogRecord, MemoryStore, NewSession, SqliteOptions, SqliteStore, Store};
+use contextengine::store::{
+    LogBody, LogRecord, MemoryStore, NewSession, SqliteOptions, SqliteStore, Store, StoreError,
+};
+use contextengine::tokens::{TiktokenCounter, TokenCounter, Vocabulary};
 use contextengine::transcript::{Entry, EntryId, EntryKind};
 use contextengine::view::{View, ViewOptions};
 use contextengine::{Engine, Window};
@@ -249,41 +253,86 @@ fn a_branch_is_left_and_found_again_with_the_compaction_that_was_in_force() {
     });
 }
 
+/// Counts for a plugin, and at the first count lets the test do something: the view is frozen then, and nothing is
+/// proposed yet.
+#[derive(Debug)]
+struct Interlude {
+    counter: TiktokenCounter,
+    once: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+}
+
+impl TokenCounter for Interlude {
+    fn name(&self) -> &str {
+        self.counter.name()
+    }
+
+    fn count(&self, text: &str) -> u32 {
+        let once = self.once.lock().unwrap().take();
+        if let Some((frozen, done)) = once {
+            frozen.send(()).unwrap();
+            done.recv_timeout(Duration::from_secs(60)).expect("the test does what it wanted within a minute");
+        }
+        self.counter.count(text)
+    }
+}
+
+/// Runs a compaction, and `meanwhile` between its freeze and its proposal.
+async fn compact_and<F: Future>(
+    plugin: &Plugin,
+    session: &Session,
+    meanwhile: F,
+) -> Result<SessionCompacted, SessionError> {
+    let ((frozen, is_frozen), (done, is_done)) = (mpsc::channel(), mpsc::channel());
+    let counter = TiktokenCounter::new(Vocabulary::O200kBase);
+    let services = Services::new(Arc::new(Interlude { counter, once: Mutex::new(Some((frozen, is_done))) }));
+    let (plugin, compacting) = (plugin.clone(), session.clone());
+    let compaction = tokio::spawn(async move { compacting.compact(&plugin, &options(), services).await });
+    tokio::task::spawn_blocking(move || is_frozen.recv_timeout(Duration::from_secs(60))).await.unwrap().unwrap();
+    meanwhile.await;
+    done.send(()).unwrap();
+    compaction.await.unwrap()
+}
+
 #[test]
 fn entries_appended_while_a_compaction_runs_stay_behind_it() {
     run(async {
         let (engine, plugin) = host().await;
         let (_folder, stores) = stores().await;
-        for (store, kind) in stores.into_iter().zip(["memory", "sqlite"]) {
-            // When the append falls before the freeze there is nothing to see; some round it falls between.
-            let seen_between = async {
-                for round in 0..50 {
-                    let name = format!("{kind}-{round}");
-                    let session = create(&engine, &store, &name, generate::session(400, 400_000)).await;
-                    let (appending, compacting) = (session.clone(), session.clone());
-                    let (plugin, services) = (plugin.clone(), engine.services());
-                    let options = SessionCompactOptions::new(Window::new(100_000), Trigger::Manual);
-                    let compaction = tokio::spawn(async move { compacting.compact(&plugin, &options, services).await });
-                    for n in 0..5 {
-                        tokio::time::sleep(std::time::Duration::from_millis(4)).await;
-                        appending.append(vec![user(&format!("late{n}"), "said meanwhile")]).await.unwrap();
-                    }
-                    let SessionCompacted::Done { record, .. } = compaction.await.unwrap().unwrap() else {
-                        panic!("nothing was done")
-                    };
-                    let LogBody::Compaction(commit) = &record.body else { panic!("{record:?}") };
-                    let behind = session.status().depth - commit.covered.entries;
-                    let late: Vec<String> = ids(&session).into_iter().filter(|id| id.starts_with("late")).collect();
-                    assert_eq!(late.iter().rev().take(usize::try_from(behind).unwrap()).count() as u64, behind);
-                    assert!(late.is_sorted());
-                    assert_eq!(ids(&open(&engine, &store, &name).await), ids(&session));
-                    if behind > 0 && behind < 5 {
-                        return true;
-                    }
-                }
-                false
-            };
-            assert!(seen_between.await, "no append ever fell into a compaction");
+        for store in stores {
+            let session = create(&engine, &store, "a", long_session()).await;
+            let late = async { session.append(vec![user("late1", "one"), user("late2", "two")]).await.unwrap() };
+            let done = compact_and(&plugin, &session, late).await.unwrap();
+            let SessionCompacted::Done { record, .. } = done else { panic!("{done:?}") };
+            let LogBody::Compaction(commit) = &record.body else { panic!("{record:?}") };
+            assert_eq!(commit.covered.entries + 2, session.status().depth);
+            assert!(ids(&session).ends_with(&["late1".to_owned(), "late2".to_owned()]));
+            assert_eq!(seen(&session)[0].0, EntryKind::Summary);
+            assert_eq!(seen(&open(&engine, &store, "a").await), seen(&session));
+        }
+    });
+}
+
+#[test]
+fn a_branch_switch_or_an_undo_in_between_makes_the_proposal_stale() {
+    run(async {
+        let (engine, plugin) = host().await;
+        let (_folder, stores) = stores().await;
+        for store in stores {
+            let session = create(&engine, &store, "a", long_session()).await;
+            let switch = async { session.switch(Some(EntryId::new("e1"))).await.unwrap() };
+            let error = compact_and(&plugin, &session, switch).await.unwrap_err();
+            assert!(matches!(error, SessionError::Stale(StoreError::Stale { .. })), "{error}");
+            assert_eq!(ids(&session), ["e0", "e1"]);
+
+            let other = create(&engine, &store, "b", long_session()).await;
+            compact(&engine, &plugin, &other).await;
+            other.append(vec![user("more", &"words to fold away. ".repeat(600)), user("next", "go on")]).await.unwrap();
+            let undo = async { drop(other.undo().await.unwrap()) };
+            let error = compact_and(&plugin, &other, undo).await.unwrap_err();
+            assert!(matches!(error, SessionError::Stale(StoreError::Superseded { .. })), "{error}");
+            assert_eq!(other.status().compaction, None);
+            // Nothing is held: the next one goes through.
+            compact(&engine, &plugin, &other).await;
         }
     });
 }
@@ -297,7 +346,7 @@ fn a_second_compaction_at_the_same_time_is_told_that_the_session_is_busy() {
             let session = create(&engine, &store, "a", long_session()).await;
             let other = open(&engine, &store, "a").await;
             let lease =
-                store.acquire(session.key(), "somebody else", std::time::Duration::from_secs(60)).await.unwrap();
+                store.acquire(session.key(), "somebody else", Duration::from_secs(60)).await.unwrap();
             let before = seen(&session);
             let error = other.compact(&plugin, &options(), engine.services()).await.unwrap_err();
             assert!(matches!(error, SessionError::Busy(_)), "{error}");

@@ -25,6 +25,7 @@ impl Plugin for Shaper {
 }
 
 impl Selector for Shaper {
+    #[allow(clippy::panic, reason = "a guest that misbehaves on request")]
     fn select_context(&self, view: &dyn View, _: &Host, request: &SelectRequest) -> Result<Option<Plan>, Failure> {
         match self.behaviour.as_str() {
             "last-turn" => {
