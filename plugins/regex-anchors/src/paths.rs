@@ -104,6 +104,14 @@ fn extension(name: &str) -> Option<&str> {
     (!stem.is_empty() && !stem.ends_with('/')).then_some(extension)
 }
 
+/// Is it an extension of files that people name?
+pub(crate) fn is_extension(extension: &[u8]) -> bool {
+    // None is longer, and the words behind the dots of code mostly are.
+    const LONGEST: usize = 10;
+    (1..=LONGEST).contains(&extension.len())
+        && EXTENSIONS.iter().chain(WEAK_EXTENSIONS).any(|known| known.as_bytes() == extension)
+}
+
 pub(crate) fn has_extension(name: &str) -> bool {
     extension(name).is_some_and(|extension| EXTENSIONS.contains(&extension) || WEAK_EXTENSIONS.contains(&extension))
 }

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use crate::pattern::Pattern;
+use crate::skim;
 
 /// What stands in the place of a secret.
 pub(crate) const MASK: &str = "[redacted]";
@@ -51,6 +52,9 @@ impl Secrets {
 
     /// The text with every secret replaced by [`MASK`].
     pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !skim::may_hold_secret(text) {
+            return Cow::Borrowed(text);
+        }
         let mut out = String::new();
         let mut copied = 0;
         let mut at = 0;
