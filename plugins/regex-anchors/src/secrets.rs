@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::pattern::Pattern;
+use crate::pattern::{Matcher, Pattern};
 use crate::skim;
 
 /// What stands in the place of a secret.
@@ -29,7 +29,7 @@ const NAMES: [&str; 8] = ["passw", "passphrase", "secret", "token", "api", "acce
 #[derive(Debug)]
 pub(crate) struct Secrets {
     all: Pattern,
-    token: Pattern,
+    token: Matcher,
 }
 
 impl Secrets {
@@ -42,12 +42,12 @@ impl Secrets {
              |://[A-Za-z0-9._~%-]*:[A-Za-z0-9._~%!$&*+,;=-]+@\
              |{ASSIGNED}"
         );
-        Ok(Self { all: Pattern::new(&all)?, token: Pattern::new(TOKEN)? })
+        Ok(Self { all: Pattern::new(&all)?, token: Matcher::new(TOKEN, false)? })
     }
 
     /// Is the string, or a part of it, shaped like a vendor's key?
     pub(crate) fn is_token(&self, text: &str) -> bool {
-        self.token.is_match(text)
+        skim::may_hold_token(text) && self.token.is_match(text)
     }
 
     /// The text with every secret replaced by [`MASK`].

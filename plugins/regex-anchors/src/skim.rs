@@ -45,6 +45,18 @@ const CLASS: [u8; 256] = {
     class
 };
 
+/// By the letter's place in the alphabet: words that introduce a name begin so; see [`introduces`].
+const INTRODUCES: [bool; 32] = {
+    let mut table = [false; 32];
+    let mut at = 0;
+    let letters = b"bcegops";
+    while at < letters.len() {
+        table[(letters[at] & 31) as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 fn class(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).map_or(0, |b| CLASS[usize::from(*b)])
 }
@@ -63,11 +75,24 @@ pub(crate) fn next_part(text: &str, range: Range<usize>) -> Option<Range<usize>>
             at += 1;
             continue;
         }
-        let mut end = at;
-        let mut seen = 0;
-        while let Some(class) = bytes.get(end).map(|b| CLASS[usize::from(*b)]).filter(|class| class & RUN != 0) {
+        let mut end = at + 1;
+        let mut seen = first;
+        while end < bytes.len() {
+            let class = CLASS[usize::from(bytes[end])];
+            if class & RUN == 0 {
+                break;
+            }
             seen |= class;
             end += 1;
+        }
+        // Most runs are a word that nothing follows which could belong to a name.
+        if seen == LOWER
+            && bytes.get(end) == Some(&b' ')
+            && !INTRODUCES[usize::from(bytes[at] & 31)]
+            && bytes[end - 1] != b'd'
+        {
+            at = end;
+            continue;
         }
         if is_open(bytes, at, end, seen) {
             return Some(at..line_end(bytes, end));
@@ -107,7 +132,7 @@ fn is_open(bytes: &[u8], start: usize, end: usize, seen: u8) -> bool {
         },
         b'=' => seen & UPPER != 0 && seen & UNDERSCORE != 0,
         b'{' => run.ends_with(b"$"),
-        b' ' => run.ends_with(b"HEAD") || (seen & DASH != 0 && run.ends_with(b"-----BEGIN")),
+        b' ' => (seen & UPPER != 0 && run.ends_with(b"HEAD")) || (seen & DASH != 0 && run.ends_with(b"-----BEGIN")),
         _ => false,
     };
     ends || (matches!(next, b'"' | b'\'' | b' ' | b'=' | b':') && ends_in_id(run)) || introduces(run, seen)
@@ -115,6 +140,9 @@ fn is_open(bytes: &[u8], start: usize, end: usize, seen: u8) -> bool {
 
 /// `id`, `user_id`, `request-ID`.
 fn ends_in_id(run: &[u8]) -> bool {
+    if !matches!(run.last(), Some(b'd' | b'D')) {
+        return false;
+    }
     let Some(head) = [b"id", b"ID", b"Id"].iter().find_map(|id| run.strip_suffix(*id)) else {
         return false;
     };
@@ -177,7 +205,10 @@ fn has_file(run: &[u8]) -> bool {
 }
 
 fn has_capital_name(run: &[u8], seen: u8) -> bool {
-    let ticket = seen & DASH != 0 && seen & DIGIT != 0;
+    // `ABC-12`, `CVE-2024-1`, `GH-7`: a word that begins with two capitals, or a capital and a digit, before a dash.
+    let begins =
+        |pair: &[u8]| pair[0].is_ascii_uppercase() && (pair[1].is_ascii_uppercase() || pair[1].is_ascii_digit());
+    let ticket = seen & DASH != 0 && seen & DIGIT != 0 && words(run).any(|word| word.len() >= 2 && begins(word));
     ticket
         || words(run).any(|word| match word {
             [b'E', b'R', b'R', b'_', ..] | [b'S', b'I', b'G', ..] | [b'T', b'S', b'0'..=b'9', ..] => true,
@@ -195,6 +226,11 @@ fn is_hex(word: &[u8]) -> bool {
 
 /// The shortest key of a vendor, in bytes (Slack's `xoxb-` and ten more).
 const SHORTEST_TOKEN: usize = 15;
+
+/// Could the text, a name without white space, hold a key of a vendor?
+pub(crate) fn may_hold_token(name: &str) -> bool {
+    name.len() >= SHORTEST_TOKEN && may_be_token(name.as_bytes(), 0, name.len())
+}
 
 /// Could the text hold a secret?
 pub(crate) fn may_hold_secret(text: &str) -> bool {
@@ -246,17 +282,36 @@ fn has_login(rest: &[u8]) -> bool {
 }
 
 fn may_be_token(bytes: &[u8], start: usize, end: usize) -> bool {
-    const BEGINNINGS: [&[u8]; 22] = [
-        b"sk-", b"sk_", b"pk-", b"pk_", b"rk-", b"rk_", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_",
-        b"glpat-", b"xox", b"npm_", b"pypi-", b"hf_", b"AKIA", b"ASIA", b"AIza", b"eyJ", b"EYJ",
+    const BEGINNINGS: [&[u8]; 21] = [
+        b"sk-",
+        b"sk_",
+        b"pk-",
+        b"pk_",
+        b"rk-",
+        b"rk_",
+        b"ghp_",
+        b"gho_",
+        b"ghu_",
+        b"ghs_",
+        b"ghr_",
+        b"github_pat_",
+        b"glpat-",
+        b"xox",
+        b"npm_",
+        b"pypi-",
+        b"hf_",
+        b"AKIA",
+        b"ASIA",
+        b"AIza",
+        b"eyJ",
     ];
     let before = bytes[..start].trim_ascii_end();
-    let authorization = [b"bearer".as_slice(), b"basic"].iter().any(|word| {
-        before.len() >= word.len() && before[before.len() - word.len()..].eq_ignore_ascii_case(word)
-    });
+    let authorization = [b"bearer".as_slice(), b"basic"]
+        .iter()
+        .any(|word| before.len() >= word.len() && before[before.len() - word.len()..].eq_ignore_ascii_case(word));
     authorization
         || (start..end).any(|at| {
-            matches!(bytes[at], b's' | b'p' | b'r' | b'g' | b'x' | b'n' | b'h' | b'A' | b'e' | b'E')
+            matches!(bytes[at], b's' | b'p' | b'r' | b'g' | b'x' | b'n' | b'h' | b'A' | b'e')
                 && (at == 0 || class(bytes, at - 1) & WORD == 0)
                 && BEGINNINGS.iter().any(|beginning| bytes[at..end].starts_with(beginning))
         })
