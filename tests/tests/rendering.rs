@@ -152,8 +152,14 @@ fn the_check_of_pairing_sees_what_is_wrong() {
     }
 }
 
+/// 1,500 cases, 100,000 with `CONTEXTENGINE_NIGHTLY=1`.
+fn cases() -> u32 {
+    let nightly = std::env::var_os("CONTEXTENGINE_NIGHTLY").is_some_and(|value| value != "0");
+    if nightly { 100_000 } else { 1_500 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn an_accepted_plan_renders_to_a_request_with_intact_pairing(

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Arguments, Parser, Subcommand};
 use contextengine::format::Format;
+use contextengine::plan::GatePolicy;
 use contextengine::tokens::Vocabulary;
 
 mod session;
@@ -150,6 +151,16 @@ pub(crate) struct CompactArgs {
     /// Fail (exit code 1) where the result is over the target.
     #[arg(long)]
     pub(crate) hard: bool,
+
+    /// What is asked of the summary: off, identifiers (it holds the newest exact names of what it covers), or strict
+    /// (that, and its shape).
+    #[arg(long, value_name = "POLICY", default_value_t = GatePolicy::Off, value_parser = parse::<GatePolicy>)]
+    pub(crate) gate: GatePolicy,
+
+    /// A heading that the summary must have, as in '## Goal'; may be given more than once, in their order. Only asked
+    /// for by --gate strict.
+    #[arg(long, value_name = "HEADING")]
+    pub(crate) section: Vec<String>,
 
     /// What the summary should not lose, in your words.
     #[arg(long, value_name = "TEXT")]

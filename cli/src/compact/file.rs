@@ -96,7 +96,7 @@ fn now() -> Timestamp {
 fn options(task: &Ready<'_>, view: &View, now: Timestamp) -> CompactOptions {
     let pressure = task.window.pressure(view, Trigger::Manual, now);
     let urgency = if task.args.hard { Urgency::Hard } else { Urgency::Soft };
-    let options = CompactOptions::new(pressure, task.target).with_urgency(urgency);
+    let options = CompactOptions::new(pressure, task.target).with_urgency(urgency).with_gate(task.gate());
     match &task.args.focus {
         Some(focus) => options.with_focus(focus),
         None => options,

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use contextengine::plan::SummaryGate;
 use contextengine::plugin::{LogLevel, Services};
 use contextengine::transcript::{EntryId, EntryKind};
 use contextengine::view::{View, ViewOptions};
@@ -71,6 +72,11 @@ struct Ready<'a> {
 }
 
 impl Ready<'_> {
+    /// What is asked of summaries.
+    fn gate(&self) -> SummaryGate {
+        SummaryGate::new(self.args.gate).with_sections(self.args.section.iter().cloned())
+    }
+
     /// Warnings of a strategy are always shown, the rest when asked for; progress when it takes long.
     fn services(&self, engine: &Engine, bar: &Bar) -> Services {
         let least = if self.args.verbose { LogLevel::Debug } else { LogLevel::Warn };

@@ -76,6 +76,7 @@ fn check(args: &CompactArgs) -> Result<(), Failure> {
 fn options(task: &Ready<'_>) -> SessionCompactOptions {
     let mut options = SessionCompactOptions::new(task.window, Trigger::Manual).with_target(task.target);
     options.urgency = if task.args.hard { Urgency::Hard } else { Urgency::Soft };
+    options.gate = task.gate();
     options.focus.clone_from(&task.args.focus);
     options
 }

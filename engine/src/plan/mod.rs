@@ -15,7 +15,7 @@ mod verify;
 pub use apply::{Applied, Tally};
 pub use defect::{Defect, DefectKind, PlanRefused};
 pub use fate::Fate;
-pub use gate::{GatePolicy, SummaryGate, identifiers};
+pub use gate::{GatePolicy, SummaryGate, UnknownPolicy, identifiers};
 pub use proposal::{Dropped, Note, Plan, Rewrite, Segment, Span, Summary};
 pub use verify::{Rules, VerifiedPlan, verify};
 

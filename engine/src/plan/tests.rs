@@ -430,8 +430,14 @@ fn is_paired(view: &View) -> bool {
     })
 }
 
+/// 2,000 cases, 100,000 with `CONTEXTENGINE_NIGHTLY=1`.
+fn cases() -> u32 {
+    let nightly = std::env::var_os("CONTEXTENGINE_NIGHTLY").is_some_and(|value| value != "0");
+    if nightly { 100_000 } else { 2_000 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn no_plan_panics_and_an_accepted_one_shrinks_keeps_pairs_and_accounts_for_everything(

@@ -7,6 +7,9 @@
 mod identifiers;
 mod shape;
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::defect::{Defect, DefectKind, Defects};
 use super::proposal::{Plan, Segment, Summary};
 use crate::tokens::EntryCounter;
@@ -26,6 +29,45 @@ pub enum GatePolicy {
     Identifiers,
     /// That too, and its shape: sections, no cut end, no echoed template, no markup of tools, not too small.
     Strict,
+}
+
+impl GatePolicy {
+    /// Every policy, from the least to the most.
+    pub const ALL: [GatePolicy; 3] = [GatePolicy::Off, GatePolicy::Identifiers, GatePolicy::Strict];
+
+    /// The name that configuration uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            GatePolicy::Off => "off",
+            GatePolicy::Identifiers => "identifiers",
+            GatePolicy::Strict => "strict",
+        }
+    }
+}
+
+impl fmt::Display for GatePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is not a policy of the gate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not a policy of the summary gate; there are off, identifiers and strict")]
+pub struct UnknownPolicy {
+    /// The name that was asked for.
+    pub name: String,
+}
+
+impl FromStr for GatePolicy {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        GatePolicy::ALL
+            .into_iter()
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| UnknownPolicy { name: name.to_owned() })
+    }
 }
 
 /// The gate and its settings.
