@@ -8,6 +8,7 @@ use crate::config::AnchorPattern;
 use crate::pattern::Pattern;
 use crate::secrets::Secrets;
 use crate::shape;
+use crate::skim;
 use crate::summary::{Counted, Map, NameList, is_listable};
 
 /// What a name is.
@@ -161,7 +162,7 @@ impl Finder {
         let mut at = 0;
         while at < text.len() {
             let (end, is_piece) = piece(text, at);
-            while let Some(found) = self.candidate.find(text, at..end).filter(|_| is_piece) {
+            while let Some(found) = self.next(text, at..end).filter(|_| is_piece) {
                 let next = shape::name_of(text, found.start, found.end, origin, |kind, name| {
                     if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
                         index.add(kind, name);
@@ -189,6 +190,18 @@ impl Finder {
                 }
             }
         }
+    }
+
+    /// The next candidate in a range: the leftmost match, as if all of the range had been searched.
+    fn next(&self, text: &str, range: std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
+        let mut rest = range;
+        while let Some(part) = skim::next_part(text, rest.clone()) {
+            if let Some(found) = self.candidate.find(text, part.clone()) {
+                return Some(found);
+            }
+            rest.start = part.end;
+        }
+        None
     }
 
     /// The names to list, by kind, each most important first, within the caps.

@@ -1,5 +1,6 @@
 //! What was done: files, commands with their outcome, errors and whether they went away.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::anchors::Index;
@@ -242,8 +243,8 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in report.lines().filter(|line| line.len() <= LONGEST) {
         let line = without_escapes(line.trim());
-        if words.is_error(&line) && !found.contains(&line) {
-            found.push(line);
+        if words.is_error(&line) && !found.iter().any(|known| *known == line) {
+            found.push(line.into_owned());
             if found.len() == ERRORS_PER_RESULT {
                 break;
             }
@@ -256,15 +257,15 @@ fn error_lines(report: &str, failed: bool, words: &Words) -> Vec<String> {
             let says = !line.is_empty() && line.len() <= LONGEST;
             says && !["command exited with", "command aborted", "aborted"].iter().any(|end| lower.starts_with(end))
         });
-        found.extend(last.map(without_escapes));
+        found.extend(last.map(|line| without_escapes(line).into_owned()));
     }
     found
 }
 
 /// The line without the escape sequences that colour it.
-fn without_escapes(line: &str) -> String {
-    if !line.contains('\u{1b}') {
-        return line.to_owned();
+fn without_escapes(line: &str) -> Cow<'_, str> {
+    if !line.as_bytes().contains(&0x1b) {
+        return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars();
@@ -282,5 +283,5 @@ fn without_escapes(line: &str) -> String {
             out.push(c);
         }
     }
-    out
+    Cow::Owned(out)
 }

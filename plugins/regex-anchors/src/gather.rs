@@ -209,11 +209,13 @@ impl<'a> Gather<'a> {
 
     /// Rules in a message, and what they take back.
     fn hear(&mut self, text: &str, folded: bool) {
+        let mut before = "";
         for sentence in words::sentences(text) {
             let obliges = folded && self.tools.words.is_constraint(sentence);
             if obliges || crate::supersede::may_replace(sentence) {
-                self.rules.hear(Statement::new(&clean_line(sentence)), obliges);
+                self.rules.hear(Statement::new(&clean_line(sentence)), obliges, before);
             }
+            before = sentence;
         }
     }
 
@@ -380,7 +382,7 @@ impl<'a> Gather<'a> {
             }
         }
         for rule in old.constraints {
-            self.rules.hear(Statement::new(&rule), true);
+            self.rules.hear(Statement::new(&rule), true, "");
         }
         self.rules.replaced.extend(old.replaced.into_iter().map(|it| (it.old, it.by)));
         self.index.take_over(&old.anchors);

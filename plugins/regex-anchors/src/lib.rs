@@ -21,6 +21,7 @@ mod paths;
 mod pattern;
 mod secrets;
 mod shape;
+mod skim;
 mod summary;
 mod supersede;
 mod text;

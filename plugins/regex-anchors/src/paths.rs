@@ -104,8 +104,43 @@ fn extension(name: &str) -> Option<&str> {
     (!stem.is_empty() && !stem.ends_with('/')).then_some(extension)
 }
 
+/// Both lists, each extension as a number, in order: most words behind a dot are none, and are told so in seven steps.
+const BY_NUMBER: [u128; EXTENSIONS.len() + WEAK_EXTENSIONS.len()] = {
+    let mut numbers = [0; EXTENSIONS.len() + WEAK_EXTENSIONS.len()];
+    let mut filled = 0;
+    while filled < numbers.len() {
+        let extension =
+            if filled < EXTENSIONS.len() { EXTENSIONS[filled] } else { WEAK_EXTENSIONS[filled - EXTENSIONS.len()] };
+        let number = as_number(extension.as_bytes());
+        let mut at = filled;
+        while at > 0 && numbers[at - 1] > number {
+            numbers[at] = numbers[at - 1];
+            at -= 1;
+        }
+        numbers[at] = number;
+        filled += 1;
+    }
+    numbers
+};
+
+/// The bytes of a word of at most 16 bytes as one number.
+const fn as_number(word: &[u8]) -> u128 {
+    let mut number = 0;
+    let mut at = 0;
+    while at < word.len() {
+        number = (number << 8) | word[at] as u128;
+        at += 1;
+    }
+    number
+}
+
+/// Is it an extension of files that people name?
+pub(crate) fn is_extension(extension: &[u8]) -> bool {
+    extension.len() <= 10 && BY_NUMBER.binary_search(&as_number(extension)).is_ok()
+}
+
 pub(crate) fn has_extension(name: &str) -> bool {
-    extension(name).is_some_and(|extension| EXTENSIONS.contains(&extension) || WEAK_EXTENSIONS.contains(&extension))
+    extension(name).is_some_and(|extension| is_extension(extension.as_bytes()))
 }
 
 pub(crate) fn is_bare_file(candidate: &str, before: Before<'_>, after: &str, origin: Origin) -> bool {

@@ -25,24 +25,16 @@ impl std::fmt::Debug for Pattern {
 }
 
 impl Pattern {
-    /// The largest compiled pattern, in bytes. Keeps a plugin within the memory that a host grants it.
-    const SIZE_LIMIT: usize = 4 << 20;
-
     /// Compiles a pattern.
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
-        Self::build(pattern, false)
+        Self::build(pattern)
     }
 
-    /// Compiles a pattern that knows no difference between upper and lower case of ASCII letters.
-    pub(crate) fn ignoring_case(pattern: &str) -> Result<Self, String> {
-        Self::build(pattern, true)
-    }
-
-    fn build(pattern: &str, ignore_case: bool) -> Result<Self, String> {
+    fn build(pattern: &str) -> Result<Self, String> {
         let regex = regex::Regex::builder()
-            .syntax(syntax::Config::new().unicode(false).utf8(false).case_insensitive(ignore_case))
-            .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(Self::SIZE_LIMIT)))
-            .dfa(dfa::Config::new().skip_cache_capacity_check(true))
+            .syntax(syntax_config(false))
+            .thompson(thompson_config())
+            .dfa(dfa_config())
             .build(pattern)
             .map_err(|error| reason(&error))?;
         let cache = RefCell::new(regex.create_cache());
@@ -55,12 +47,53 @@ impl Pattern {
         let found = self.regex.try_search(&mut self.cache.borrow_mut(), &input);
         found.ok().flatten().map(|found| found.range())
     }
+}
+
+/// A pattern that is only asked whether it matches: half an automaton, as the start of a match does not matter.
+pub(crate) struct Matcher {
+    forward: dfa::DFA,
+    cache: RefCell<dfa::Cache>,
+}
+
+impl std::fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Matcher").finish_non_exhaustive()
+    }
+}
+
+impl Matcher {
+    /// Compiles a pattern; `ignore_case` concerns ASCII letters.
+    pub(crate) fn new(pattern: &str, ignore_case: bool) -> Result<Self, String> {
+        let forward = dfa::DFA::builder()
+            .syntax(syntax_config(ignore_case))
+            .thompson(thompson_config())
+            .configure(dfa_config())
+            .build(pattern)
+            .map_err(|error| reason(&error))?;
+        let cache = RefCell::new(forward.create_cache());
+        Ok(Self { forward, cache })
+    }
 
     /// Does it match anywhere?
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let input = Input::new(text).earliest(true);
-        matches!(self.regex.try_search(&mut self.cache.borrow_mut(), &input), Ok(Some(_)))
+        matches!(self.forward.try_search_fwd(&mut self.cache.borrow_mut(), &input), Ok(Some(_)))
     }
+}
+
+/// The largest compiled pattern, in bytes. Keeps a plugin within the memory that a host grants it.
+const SIZE_LIMIT: usize = 4 << 20;
+
+fn syntax_config(ignore_case: bool) -> syntax::Config {
+    syntax::Config::new().unicode(false).utf8(false).case_insensitive(ignore_case)
+}
+
+fn thompson_config() -> thompson::Config {
+    thompson::Config::new().utf8(false).nfa_size_limit(Some(SIZE_LIMIT))
+}
+
+fn dfa_config() -> dfa::Config {
+    dfa::Config::new().skip_cache_capacity_check(true)
 }
 
 /// The parser's own words, which stand behind two wrappers that say nothing.

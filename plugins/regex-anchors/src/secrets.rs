@@ -7,7 +7,8 @@
 
 use std::borrow::Cow;
 
-use crate::pattern::Pattern;
+use crate::pattern::{Matcher, Pattern};
+use crate::skim;
 
 /// What stands in the place of a secret.
 pub(crate) const MASK: &str = "[redacted]";
@@ -28,7 +29,7 @@ const NAMES: [&str; 8] = ["passw", "passphrase", "secret", "token", "api", "acce
 #[derive(Debug)]
 pub(crate) struct Secrets {
     all: Pattern,
-    token: Pattern,
+    token: Matcher,
 }
 
 impl Secrets {
@@ -41,16 +42,19 @@ impl Secrets {
              |://[A-Za-z0-9._~%-]*:[A-Za-z0-9._~%!$&*+,;=-]+@\
              |{ASSIGNED}"
         );
-        Ok(Self { all: Pattern::new(&all)?, token: Pattern::new(TOKEN)? })
+        Ok(Self { all: Pattern::new(&all)?, token: Matcher::new(TOKEN, false)? })
     }
 
     /// Is the string, or a part of it, shaped like a vendor's key?
     pub(crate) fn is_token(&self, text: &str) -> bool {
-        self.token.is_match(text)
+        skim::may_hold_token(text) && self.token.is_match(text)
     }
 
     /// The text with every secret replaced by [`MASK`].
     pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !skim::may_hold_secret(text) {
+            return Cow::Borrowed(text);
+        }
         let mut out = String::new();
         let mut copied = 0;
         let mut at = 0;

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Statement {
     /// The sentence, word for word.
     pub(crate) text: String,
+    /// The same in lower case.
+    lower: String,
     subject: BTreeSet<String>,
     values: Vec<Value>,
 }
@@ -166,7 +168,7 @@ impl Statement {
                 }
             }
         }
-        Self { text: text.to_owned(), subject, values }
+        Self { text: text.to_owned(), lower: text.to_lowercase(), subject, values }
     }
 }
 
@@ -207,12 +209,45 @@ fn changes(lower: &str) -> bool {
 }
 
 fn has_any(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| has(text, word))
+    let pairs = Pairs::of(text);
+    words.iter().any(|word| pairs.may_hold(word) && has(text, word))
+}
+
+/// Which pairs of bytes a text holds, roughly: most words are not in it, and two letters show that.
+struct Pairs([u64; 16]);
+
+impl Pairs {
+    fn of(text: &str) -> Self {
+        let mut pairs = Self([0; 16]);
+        for pair in text.as_bytes().windows(2) {
+            let (word, bit) = Self::place(pair[0], pair[1]);
+            pairs.0[word] |= 1 << bit;
+        }
+        pairs
+    }
+
+    fn may_hold(&self, word: &str) -> bool {
+        word.as_bytes().windows(2).all(|pair| {
+            let (word, bit) = Self::place(pair[0], pair[1]);
+            self.0[word] & (1 << bit) != 0
+        })
+    }
+
+    fn place(first: u8, second: u8) -> (usize, u32) {
+        // The low five bits tell letters apart.
+        (usize::from(first & 15), u32::from(first & 16) * 2 + u32::from(second & 31))
+    }
 }
 
 /// The words stand in the text, not within a longer word.
 fn has(text: &str, words: &str) -> bool {
-    text.match_indices(words).any(|(at, _)| {
+    let (bytes, wanted) = (text.as_bytes(), words.as_bytes());
+    // Sentences are short: comparing at each first letter costs less than preparing a search.
+    let Some((first, places)) = wanted.first().zip(bytes.len().checked_sub(wanted.len())) else {
+        return false;
+    };
+    let found = (0..=places).filter(|&at| bytes[at] == *first && bytes[at..].starts_with(wanted));
+    found.into_iter().any(|at| {
         let ascii = words.is_ascii();
         let open = text[..at].chars().next_back().is_none_or(|c| !ascii || !c.is_alphanumeric());
         let close = words.ends_with([' ', '\''])
@@ -244,48 +279,70 @@ fn swap(lower: &str) -> Option<String> {
 
 /// Does `new` take back `old`? `latest_value` says that `old` is the last statement before `new` with a value.
 pub(crate) fn replaces(new: &Statement, old: &Statement, latest_value: bool) -> bool {
-    let (new_lower, old_lower) = (new.text.to_lowercase(), old.text.to_lowercase());
+    let (new_lower, old_lower) = (new.lower.as_str(), old.lower.as_str());
     if new_lower == old_lower || new.text.ends_with(['?', '？']) {
         return false;
     }
     let shared = new.subject.intersection(&old.subject).count();
     let smaller = new.subject.len().min(old.subject.len()).max(1);
     let same_subject = shared > 0 && shared * 2 >= smaller;
-    if let Some(out) = swap(&new_lower) {
+    if let Some(out) = swap(new_lower) {
         // The one that goes out must be what the older sentence asked for, not what it forbade as well.
         let wanted = old.subject.contains(&stem(&out)) || old.values.iter().any(|value| value.text == out);
-        if wanted && swap(&old_lower).is_none_or(|old_out| old_out != out) && !has_any(&old_lower, PROHIBITION) {
+        if wanted && swap(old_lower).is_none_or(|old_out| old_out != out) && !has_any(old_lower, PROHIBITION) {
             return true;
         }
     }
-    if let Some(object) = forgotten(&new_lower) {
+    if let Some(object) = forgotten(new_lower) {
         let words = Statement::new(object).subject;
         if !words.is_empty() && words.iter().all(|word| old.subject.contains(word)) {
             return true;
         }
     }
-    if has_any(&new_lower, PERMISSION)
-        && !has_any(&new_lower, &["not ", "never"])
-        && has_any(&old_lower, PROHIBITION)
+    if has_any(new_lower, PERMISSION)
+        && !has_any(new_lower, &["not ", "never"])
+        && has_any(old_lower, PROHIBITION)
         && same_subject
     {
         return true;
     }
-    if !changes(&new_lower) || has_any(&new_lower, ADDITION) {
+    if !changes(new_lower) || has_any(new_lower, ADDITION) {
         return false;
     }
     let ends = has_any(
-        &new_lower,
+        new_lower,
         &["no longer", "anymore", "any more", "not anymore", "stop using", "nicht mehr", "ya no", "不再"],
     );
     if ends && same_subject {
         return true;
     }
-    other_value(new, old) && has_any(&old_lower, PROHIBITION) == has_any(&new_lower, PROHIBITION) && {
+    other_value(new, old) && has_any(old_lower, PROHIBITION) == has_any(new_lower, PROHIBITION) && {
         // `make it 9090`: the pronoun stands for what was last given a value.
-        let pronoun = ["it", "that", "this"].iter().any(|word| has(&new_lower, word));
+        let pronoun = ["it", "that", "this"].iter().any(|word| has(new_lower, word));
         same_subject || (pronoun && new.subject.is_empty() && latest_value)
     }
+}
+
+/// `8081 is taken. Actually make it 9090`: the pronoun stands for the number in the sentence before, which the older
+/// rule asks for.
+fn replaces_named(new: &Statement, before: &str, old: &Statement) -> bool {
+    let [value] = new.values.as_slice() else {
+        return false;
+    };
+    let pronoun = ["it", "that", "this"].iter().any(|word| has(&new.lower, word));
+    if value.kind != ValueKind::Number || !pronoun || !new.subject.is_empty() || !changes(&new.lower) {
+        return false;
+    }
+    let named = Statement::new(before).values;
+    let out = swap(&old.lower);
+    old.lower != new.lower
+        && old.values.first().is_some_and(|asked| {
+            asked.kind == ValueKind::Number
+                && asked.text.len() >= 2
+                && asked.text != value.text
+                && out.as_deref() != Some(asked.text.as_str())
+                && named.contains(asked)
+        })
 }
 
 /// Each gives exactly one value, of the same kind, and they differ.
@@ -341,12 +398,13 @@ pub(crate) struct Rules {
 const MAX_COMPARED: usize = 400;
 
 impl Rules {
-    /// Hears a sentence of the user. `obliges` says that it is a rule of its own.
-    pub(crate) fn hear(&mut self, statement: Statement, obliges: bool) {
-        let key = statement.text.to_lowercase();
+    /// Hears a sentence of the user. `obliges` says that it is a rule of its own, `before` is the sentence before it in
+    /// the same message.
+    pub(crate) fn hear(&mut self, statement: Statement, obliges: bool, before: &str) {
+        let key = statement.lower.clone();
         if self.known.contains(&key) {
             // Said again: it holds from now on, and once.
-            self.in_force.retain(|old| old.text.to_lowercase() != key);
+            self.in_force.retain(|old| old.lower != key);
             self.replaced.retain(|(old, _)| old.to_lowercase() != key);
         }
         let mut replaced_any = false;
@@ -354,7 +412,10 @@ impl Rules {
             let first = self.in_force.len().saturating_sub(MAX_COMPARED);
             let latest = self.in_force.iter().rposition(Statement::has_value);
             let gone: Vec<usize> = (first..self.in_force.len())
-                .filter(|&at| replaces(&statement, &self.in_force[at], latest == Some(at)))
+                .filter(|&at| {
+                    let old = &self.in_force[at];
+                    replaces(&statement, old, latest == Some(at)) || replaces_named(&statement, before, old)
+                })
                 .collect();
             for at in gone.into_iter().rev() {
                 let old = self.in_force.remove(at);

@@ -4,7 +4,7 @@
 //! many costs a few tokens; a rule that was lost costs the user's trust. So the user's side errs towards taking, within
 //! its budget, and the assistant's side (decisions) towards leaving.
 
-use crate::pattern::Pattern;
+use crate::pattern::Matcher;
 
 /// The longest sentence that is taken as a constraint or a decision, in bytes. Longer ones are pasted text.
 const MAX_SENTENCE: usize = 600;
@@ -107,16 +107,16 @@ const TODO: &[&str] = &[
 /// The compiled forms.
 #[derive(Debug)]
 pub(crate) struct Words {
-    constraint: Pattern,
-    not_constraint: Pattern,
-    decision_strong: Pattern,
-    decision_weak: Pattern,
-    error_line: Pattern,
-    todo: Pattern,
+    constraint: Matcher,
+    not_constraint: Matcher,
+    decision_strong: Matcher,
+    decision_weak: Matcher,
+    error_line: Matcher,
+    todo: Matcher,
 }
 
-fn any(forms: &[&str]) -> Result<Pattern, String> {
-    Pattern::ignoring_case(&forms.join("|"))
+fn any(forms: &[&str]) -> Result<Matcher, String> {
+    Matcher::new(&forms.join("|"), true)
 }
 
 impl Words {

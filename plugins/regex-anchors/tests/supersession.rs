@@ -40,6 +40,18 @@ fn a_statement_is_struck_out_on_evidence() {
 }
 
 #[test]
+fn the_sentence_before_a_pronoun_says_which_number_is_replaced() {
+    let old = "When you start the server, use port 8081, not 8080: 8080 is the staging proxy.";
+    let new =
+        |number: u32| format!("One correction: {number} is taken by the metrics exporter. Actually make it 9090.");
+    let gone = |number| section(&summary_of(&said(&[old, &new(number)])), "No longer in force").to_owned();
+    assert!(gone(8081).contains(old), "{}", gone(8081));
+    // The rule forbids 8080, and says nothing about 7070.
+    assert!(!gone(8080).contains(old), "{}", gone(8080));
+    assert!(!gone(7070).contains(old), "{}", gone(7070));
+}
+
+#[test]
 fn a_statement_stays_without_evidence() {
     for (old, new) in [
         ("use port 8080 for the server", "use 9090 for the metrics too"),
