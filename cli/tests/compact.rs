@@ -123,6 +123,17 @@ fn a_target_that_cannot_be_met_is_refused_when_it_is_hard_and_said_when_it_is_no
 }
 
 #[test]
+fn a_summary_without_what_the_gate_asks_for_is_refused_by_name() {
+    let folder = with_session();
+    let compact = |arguments: &[&str]| folder.run(["compact", "session.jsonl", "-w", "4k"].iter().chain(arguments));
+    compact(&["--gate", "strict", "--section", "## Constraints"]).ends(0);
+    compact(&["--gate", "lenient"]).fails(2, &["off, identifiers and strict"]);
+    let guest = hostile_guest();
+    let wordless = ["-s", &guest, "--config", r#"{"behaviour":"every-segment"}"#, "--gate", "strict"];
+    compact(&wordless).fails(1, &["the plan is refused"]);
+}
+
+#[test]
 fn a_session_with_nothing_to_fold_is_written_as_it_was() {
     let folder = with_session();
     let report = folder.run(["compact", "session.jsonl", "--out", "out"]).ends(0);
