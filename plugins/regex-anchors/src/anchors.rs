@@ -159,23 +159,7 @@ impl Finder {
 
     /// Adds the names in a text of the entry that the index stands at.
     pub(crate) fn scan(&self, text: &str, origin: Origin, secrets: &Secrets, index: &mut Index) {
-        let mut at = 0;
-        while at < text.len() {
-            let (end, is_piece) = piece(text, at);
-            while let Some(found) = self.next(text, at..end).filter(|_| is_piece) {
-                let next = shape::name_of(text, found.start, found.end, origin, |kind, name| {
-                    if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
-                        index.add(kind, name);
-                    }
-                });
-                // The next candidate begins behind this one, or behind the secret that it introduced.
-                at = next.max(found.start + 1);
-                if at >= end {
-                    break;
-                }
-            }
-            at = at.max(end);
-        }
+        self.scan_built_in(text, origin, secrets, index, |range| self.next(text, range));
         for (kind, pattern, _) in &self.extra {
             let mut at = 0;
             while let Some(found) = pattern.find(text, at..text.len()) {
@@ -189,6 +173,34 @@ impl Finder {
                     break;
                 }
             }
+        }
+    }
+
+    /// The same for the built-in kinds; `next` finds the next candidate in a range.
+    fn scan_built_in(
+        &self,
+        text: &str,
+        origin: Origin,
+        secrets: &Secrets,
+        index: &mut Index,
+        next: impl Fn(std::ops::Range<usize>) -> Option<std::ops::Range<usize>>,
+    ) {
+        let mut at = 0;
+        while at < text.len() {
+            let (end, is_piece) = piece(text, at);
+            while let Some(found) = next(at..end).filter(|_| is_piece) {
+                let next = shape::name_of(text, found.start, found.end, origin, |kind, name| {
+                    if name.len() <= MAX_NAME && is_listable(name) && !secrets.is_token(name) {
+                        index.add(kind, name);
+                    }
+                });
+                // The next candidate begins behind this one, or behind the secret that it introduced.
+                at = next.max(found.start + 1);
+                if at >= end {
+                    break;
+                }
+            }
+            at = at.max(end);
         }
     }
 
@@ -352,5 +364,124 @@ fn bump(names: &mut Map<String, Stat>, name: &str, clock: u64) {
         }
     } else if names.len() < MAX_DISTINCT {
         names.insert(name.to_owned(), Stat { count: 1, last: clock });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What names are made of and what stands around them, to be put together in any way.
+    const PIECES: [&str; 72] = [
+        "src/main.rs",
+        "/v1/bookings",
+        "C:\\\\app\\log.txt",
+        "./a",
+        "../b/c.ts",
+        "~/.bashrc",
+        "and/or",
+        "README.md",
+        "a.b",
+        "https://x.dev/a?b=1",
+        "http://localhost:8080/x",
+        "git@github.com:o/r.git",
+        "ssh://h",
+        "example.com",
+        "db.local:5432",
+        "127.0.0.1:9090",
+        "#482",
+        "GH-12",
+        "PR #77",
+        "issue 5",
+        "#include",
+        "ABC-123",
+        "UTF-8",
+        "CVE-2024-1234",
+        "E4091",
+        "ENOENT",
+        "TypeError",
+        "MyException",
+        "ERR_ASSERTION",
+        "SIGKILL",
+        "TS2724",
+        "HTTP 503",
+        "HTTP/1.1 404",
+        "port 8080",
+        "Port=9090",
+        "port:",
+        "8081",
+        "v1.2.3",
+        "1.2.3-rc.1",
+        "2026-03-12",
+        "12:30:07",
+        "3f2a9c1d",
+        "deadbeef",
+        "4f0c2e91d7a35b8864e1c09f7712ab3de5906c4d",
+        "0191d1e6-52f0-7c4e-9a4e-2f3b1c0d9e8f",
+        "req_a1b2c3d4e5",
+        "user_id: abc123def",
+        "id=\"order-00017\"",
+        "requestId 99ffaa00",
+        "origin/main",
+        "On branch fix/race",
+        "checkout -b feat/x-1",
+        "git switch dev",
+        "HEAD -> main",
+        "$HOME/bin",
+        "${CTXE_STORE}",
+        "process.env.PORT_A",
+        "export FOO_BAR=1",
+        "env::var(\"A_B\")",
+        "@mira-k",
+        "@scope/pkg@0.8.0",
+        "word",
+        "Word",
+        "WORD",
+        "the",
+        "漢字",
+        "é",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "const x = 5;",
+        "_",
+        "--flag",
+        "::",
+    ];
+
+    const BETWEEN: [&str; 14] = [" ", "", "\n", ": ", ", ", "(", ")", "\"", "'", "`", "/", ".", "=", "\t"];
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            8 => prop::sample::select(PIECES.to_vec()).prop_map(str::to_owned),
+            1 => "[a-zA-Z0-9_./:#@$-]{1,24}",
+        ];
+        prop::collection::vec((piece, prop::sample::select(BETWEEN.to_vec())), 0..12)
+            .prop_map(|parts| parts.into_iter().map(|(piece, between)| piece + between).collect())
+    }
+
+    fn names(index: &Index) -> Vec<(Kind, String, u32)> {
+        let all = index.built_in.iter().flat_map(|(kind, names)| {
+            names.iter().map(|(name, stat)| (*kind, name.clone(), stat.count)).collect::<Vec<_>>()
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn what_is_skipped_over_holds_no_name(text in any_text(), prose in any::<bool>(), git in any::<bool>()) {
+            let finder = Finder::new(&[]).unwrap();
+            let secrets = Secrets::new().unwrap();
+            let origin = Origin { prose, git };
+            let (mut skimmed, mut searched) = (Index::default(), Index::default());
+            finder.scan_built_in(&text, origin, &secrets, &mut skimmed, |range| finder.next(&text, range));
+            finder.scan_built_in(&text, origin, &secrets, &mut searched, |range| finder.candidate.find(&text, range));
+            prop_assert_eq!(names(&skimmed), names(&searched), "{:?}", text);
+        }
     }
 }

@@ -52,9 +52,11 @@ impl Secrets {
 
     /// The text with every secret replaced by [`MASK`].
     pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if !skim::may_hold_secret(text) {
-            return Cow::Borrowed(text);
-        }
+        if skim::may_hold_secret(text) { self.mask_found(text) } else { Cow::Borrowed(text) }
+    }
+
+    /// The same without the quick look that spares most texts the search.
+    fn mask_found<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
         let mut at = 0;
@@ -133,7 +135,75 @@ fn is_secret_value(operator: &str, quoted: bool, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Secrets, their pieces, and what stands around them, to be put together in any way. None of them is a real one.
+    const PIECES: [&str; 40] = [
+        "sk-proj-abcdefghijklmnop1234",
+        "sk_live_0123456789abcdef",
+        "ghp_0123456789abcdefABCD",
+        "github_pat_0123456789abcdefghij",
+        "glpat-abcdefghijklmnopqrst",
+        "xoxb-1234567890-abcdef",
+        "npm_0123456789012345678901234567890123",
+        "hf_abcdefghijklmnopqrstuvwxyz",
+        "pypi-AgEIcHlwaS5vcmcabcdefghijklmnopqrstuv",
+        "AKIAIOSFODNN7EXAMPLE",
+        "AIzaSyA0123456789abcdefghijklmnopqrstu",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc",
+        "Bearer",
+        "basic",
+        "abcdef.ghijkl.mnopqr+/=",
+        "password",
+        "Passwd",
+        "secret",
+        "client_secret",
+        "token",
+        "api_key",
+        "apiKey",
+        "access-key",
+        "private_key",
+        "credentials",
+        "hunter2hunter2",
+        "s3cr3t!x",
+        "https://mira:hunter2@db.local/x",
+        "postgres://u:p%40ss@h",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "MIIEow",
+        "-----END RSA PRIVATE KEY-----",
+        "the",
+        "word",
+        "漢字",
+        "é",
+        "12345678901234567890",
+        "keyboard",
+        "tokens",
+        "_",
+    ];
+
+    const BETWEEN: [&str; 16] =
+        [" ", "", "\n", ": ", "=", "=>", ":=", " = ", "\"", "\": \"", "'", ",", "/", ".", "\t", "-"];
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            8 => prop::sample::select(PIECES.to_vec()).prop_map(str::to_owned),
+            1 => "[a-zA-Z0-9_./:@-]{1,24}",
+        ];
+        prop::collection::vec((piece, prop::sample::select(BETWEEN.to_vec())), 0..10)
+            .prop_map(|parts| parts.into_iter().map(|(piece, between)| piece + between).collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+        #[test]
+        fn what_the_quick_look_lets_pass_holds_no_secret(text in any_text()) {
+            let secrets = Secrets::new().unwrap();
+            prop_assert_eq!(secrets.mask(&text), secrets.mask_found(&text));
+        }
+    }
 
     #[test]
     fn secrets_are_masked_and_their_surroundings_are_not() {

@@ -127,8 +127,9 @@ fn is_open(bytes: &[u8], start: usize, end: usize, seen: u8) -> bool {
         b'/' | b'\\' => starts(bytes, end),
         b':' => match after {
             b'/' | b'\\' => true,
-            b'0'..=b'9' => seen & DOT != 0 || run.ends_with(b"localhost"),
-            _ => false,
+            b'0'..=b'9' if seen & DOT != 0 || run.ends_with(b"localhost") => true,
+            // `host:owner/repository#7` is one name, from its beginning.
+            _ => class(bytes, end + 1) & RUN != 0 && has_path_ahead(&bytes[end + 1..]),
         },
         b'=' => seen & UPPER != 0 && seen & UNDERSCORE != 0,
         b'{' => run.ends_with(b"$"),
@@ -136,6 +137,12 @@ fn is_open(bytes: &[u8], start: usize, end: usize, seen: u8) -> bool {
         _ => false,
     };
     ends || (matches!(next, b'"' | b'\'' | b' ' | b'=' | b':') && ends_in_id(run)) || introduces(run, seen)
+}
+
+/// Is there a `/` or `\\` in what goes on without a blank? Looks no further than a name goes.
+fn has_path_ahead(rest: &[u8]) -> bool {
+    const FAR: usize = 200;
+    rest.iter().take(FAR).take_while(|b| !b.is_ascii_whitespace()).any(|b| matches!(b, b'/' | b'\\'))
 }
 
 /// `id`, `user_id`, `request-ID`.
