@@ -177,7 +177,8 @@ proptest! {
         prop_assert_eq!(check_pairing(&messages), Ok(()));
         for to in Format::ALL {
             let written = format::convert(applied.view().entries(), to).unwrap();
-            if !applied.view().is_empty() {
+            // Claude Code's file has no place for system prompts: where nothing else is left it is empty.
+            if !written.bytes.is_empty() {
                 let read = Document::read_bytes(&written.bytes, Some(to)).unwrap();
                 prop_assert!(read.problems().is_empty(), "{}: {:?}", to, read.problems());
             }
