@@ -46,3 +46,23 @@ mod documentation {
     #[doc = include_str!("../../docs/embedding.md")]
     mod embedding {}
 }
+
+/// Counts a token a byte, where counting is not what is tested.
+#[derive(Debug)]
+pub struct Bytes;
+
+impl contextengine::tokens::TokenCounter for Bytes {
+    fn name(&self) -> &str {
+        "bytes"
+    }
+
+    fn count(&self, text: &str) -> u32 {
+        u32::try_from(text.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// How many cases a property is tried with: so many, or 100,000 with `CONTEXTENGINE_NIGHTLY=1`.
+pub fn cases(quick: u32) -> u32 {
+    let nightly = std::env::var_os("CONTEXTENGINE_NIGHTLY").is_some_and(|value| value != "0");
+    if nightly { 100_000 } else { quick }
+}

@@ -5,25 +5,12 @@
 use std::sync::Arc;
 
 use contextengine::plan::{DefectKind, Plan, Rules, Segment, Span, Summary, verify};
-use contextengine::tokens::{EntryCounter, TokenCounter};
+use contextengine::tokens::EntryCounter;
 use contextengine::view::{View, ViewOptions};
 use contextengine_sdk::cut::Layout as SdkLayout;
+use contextengine_tests::Bytes;
 use contextengine_tests::layouts::{self, Layout};
 use contextengine_tests::native::entry_info;
-
-/// A token a byte: counting is not what is tested.
-#[derive(Debug)]
-struct Bytes;
-
-impl TokenCounter for Bytes {
-    fn name(&self) -> &str {
-        "bytes"
-    }
-
-    fn count(&self, text: &str) -> u32 {
-        u32::try_from(text.len()).unwrap_or(u32::MAX)
-    }
-}
 
 fn counter() -> EntryCounter {
     EntryCounter::new(Bytes)

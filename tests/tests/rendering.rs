@@ -7,26 +7,12 @@ use std::sync::Arc;
 
 use contextengine::format::{self, Document, Format};
 use contextengine::plan::{Dropped, Note, Plan, Rewrite, Rules, Segment, Span, Summary, verify};
-use contextengine::tokens::{EntryCounter, TokenCounter};
+use contextengine::tokens::EntryCounter;
 use contextengine::transcript::{Block, Entry, EntryKind, Reasoning, Role, ToolCall, ToolResult};
 use contextengine::view::{View, ViewOptions};
-use contextengine_tests::layouts;
+use contextengine_tests::{Bytes, cases, layouts};
 use proptest::prelude::*;
 use serde_json::Value;
-
-/// A token a byte: counting is not what is tested.
-#[derive(Debug)]
-struct Bytes;
-
-impl TokenCounter for Bytes {
-    fn name(&self) -> &str {
-        "bytes"
-    }
-
-    fn count(&self, text: &str) -> u32 {
-        u32::try_from(text.len()).unwrap_or(u32::MAX)
-    }
-}
 
 fn view(entries: Vec<Entry>) -> View {
     let entries = entries.into_iter().enumerate().map(|(at, mut entry)| {
@@ -152,14 +138,8 @@ fn the_check_of_pairing_sees_what_is_wrong() {
     }
 }
 
-/// 1,500 cases, 100,000 with `CONTEXTENGINE_NIGHTLY=1`.
-fn cases() -> u32 {
-    let nightly = std::env::var_os("CONTEXTENGINE_NIGHTLY").is_some_and(|value| value != "0");
-    if nightly { 100_000 } else { 1_500 }
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
+    #![proptest_config(ProptestConfig::with_cases(cases(1_500)))]
 
     #[test]
     fn an_accepted_plan_renders_to_a_request_with_intact_pairing(

@@ -6,23 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::hooks::Urgency;
-use crate::tokens::{EntryCounter, TokenCounter};
+use crate::tokens::EntryCounter;
+use crate::tokens::testing::Bytes;
 use crate::transcript::{Block, Entry, EntryKind, Reasoning, Role, ToolCall, ToolResult};
 use crate::view::{View, ViewOptions};
-
-/// A token a byte, so that figures can be read off.
-#[derive(Debug)]
-struct Bytes;
-
-impl TokenCounter for Bytes {
-    fn name(&self) -> &str {
-        "bytes"
-    }
-
-    fn count(&self, text: &str) -> u32 {
-        u32::try_from(text.len()).unwrap()
-    }
-}
 
 fn counter() -> EntryCounter {
     EntryCounter::new(Bytes)

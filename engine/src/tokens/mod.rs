@@ -5,6 +5,8 @@
 
 mod counters;
 mod entries;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt::Debug;
 

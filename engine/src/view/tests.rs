@@ -3,22 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tokens::TokenCounter;
+use crate::tokens::testing::Bytes;
 use crate::transcript::{Reasoning, ToolCall, ToolResult};
-
-/// A token a byte, so that figures can be read off.
-#[derive(Debug)]
-struct Bytes;
-
-impl TokenCounter for Bytes {
-    fn name(&self) -> &str {
-        "bytes"
-    }
-
-    fn count(&self, text: &str) -> u32 {
-        u32::try_from(text.len()).unwrap()
-    }
-}
 
 fn user(text: &str) -> Entry {
     Entry::text(text, EntryKind::User, text)
