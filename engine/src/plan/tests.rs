@@ -405,15 +405,17 @@ fn any_session() -> impl Strategy<Value = (Vec<Entry>, Vec<Segment>)> {
     })
 }
 
-/// Ids of calls and results in the order in which a provider would read them.
+/// Every result has a call before it, and every call its own result: one that comes before the id is called again, as a
+/// result belongs to the latest call with its id.
 fn is_paired(view: &View) -> bool {
     let entries = view.entries();
+    let calls = |entry: &Entry, id: &str| entry.tool_calls().any(|call| call.id == id);
     entries.iter().enumerate().all(|(at, entry)| {
-        entry.tool_result().is_none_or(|result| {
-            entries[..at].iter().any(|before| before.tool_calls().any(|call| call.id == result.call_id))
-        }) && entry.tool_calls().all(|call| {
-            entries[at..].iter().filter_map(|after| after.tool_result()).any(|result| result.call_id == call.id)
-        })
+        entry.tool_result().is_none_or(|result| entries[..at].iter().any(|before| calls(before, &result.call_id)))
+            && entry.tool_calls().all(|call| {
+                let mut until_called_again = entries[at + 1..].iter().take_while(|after| !calls(after, &call.id));
+                until_called_again.any(|after| after.tool_result().is_some_and(|result| result.call_id == call.id))
+            })
     })
 }
 
