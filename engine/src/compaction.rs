@@ -83,14 +83,8 @@ impl Window {
 pub struct CompactOptions {
     /// Where the session stands.
     pub pressure: Pressure,
-    /// Tokens that the entries should take afterwards.
-    pub target: u32,
-    /// [`Urgency::Hard`] refuses a plan that misses the target.
-    pub urgency: Urgency,
-    /// Least share of the tokens that has to go; [`Rules::LEAST_SAVING`] by default.
-    pub least_saving: f32,
-    /// What is asked of summaries; off by default.
-    pub gate: SummaryGate,
+    /// Under which rules the plan is verified; their target is what the strategy is told to aim at.
+    pub rules: Rules,
     /// What the person asked to keep in focus.
     pub focus: Option<String>,
     /// What observers saved just before.
@@ -100,15 +94,7 @@ pub struct CompactOptions {
 impl CompactOptions {
     /// Aims at `target`, not urgently.
     pub fn new(pressure: Pressure, target: u32) -> Self {
-        Self {
-            pressure,
-            target,
-            urgency: Urgency::Soft,
-            least_saving: Rules::LEAST_SAVING,
-            gate: SummaryGate::default(),
-            focus: None,
-            memory: Vec::new(),
-        }
+        Self { pressure, rules: Rules::new(target), focus: None, memory: Vec::new() }
     }
 
     /// What the person asked to keep in focus.
@@ -119,27 +105,20 @@ impl CompactOptions {
 
     /// Makes the target a condition, or not.
     pub fn with_urgency(mut self, urgency: Urgency) -> Self {
-        self.urgency = urgency;
+        self.rules = self.rules.with_urgency(urgency);
         self
     }
 
     /// Asks more of summaries.
     pub fn with_gate(mut self, gate: SummaryGate) -> Self {
-        self.gate = gate;
+        self.rules = self.rules.with_gate(gate);
         self
-    }
-
-    fn rules(&self) -> Rules {
-        Rules::new(self.target)
-            .with_urgency(self.urgency)
-            .with_least_saving(self.least_saving)
-            .with_gate(self.gate.clone())
     }
 
     fn request(&self, corrections: Vec<String>) -> CompressRequest {
         CompressRequest {
             pressure: self.pressure.clone(),
-            target: self.target,
+            target: self.rules.target,
             focus: self.focus.clone(),
             memory: self.memory.clone(),
             corrections,
@@ -280,7 +259,7 @@ impl Attempt<'_> {
                 Outcome::Unchanged(reason) => return self.nothing(reason, refused),
             };
             let proposed = Instant::now();
-            let verdict = plan::verify(plan, &self.owner, self.view, &self.options.rules(), self.counter);
+            let verdict = plan::verify(plan, &self.owner, self.view, &self.options.rules, self.counter);
             verifying += proposed.elapsed();
             match verdict {
                 Ok(verified) => {

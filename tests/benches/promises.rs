@@ -67,7 +67,7 @@ fn compress(criterion: &mut Criterion) {
     let plugin = tokio.block_on(engine.load(&component(STRATEGY), LoadOptions::default())).unwrap();
     let request = CompressRequest {
         pressure: options.pressure.clone(),
-        target: options.target,
+        target: options.rules.target,
         focus: None,
         memory: Vec::new(),
         corrections: Vec::new(),
@@ -83,7 +83,7 @@ fn compress(criterion: &mut Criterion) {
 
     let counter = TiktokenCounter::new(Vocabulary::O200kBase);
     let host = TestHost::new().count_with(move |text| counter.count(text));
-    let (lent, request) = (NativeView(view.clone()), native::compress_request(&options.pressure, options.target));
+    let (lent, request) = (NativeView(view.clone()), native::compress_request(&options.pressure, options.rules.target));
     group.bench_function("native", |bencher| {
         bencher.iter_batched(
             || regex_anchors::RegexAnchors::configure("{}").unwrap(),
