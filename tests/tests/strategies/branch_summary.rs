@@ -1,0 +1,1 @@
+//! The strategy `branch-summary` on the engine's own views.

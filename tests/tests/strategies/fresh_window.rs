@@ -1,0 +1,1 @@
+//! The strategy `fresh-window` on the engine's own views.

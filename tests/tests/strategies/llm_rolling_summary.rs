@@ -1,0 +1,1 @@
+//! The strategy `llm-rolling-summary` on the engine's own views.

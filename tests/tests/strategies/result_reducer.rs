@@ -1,0 +1,1 @@
+//! The strategy `result-reducer` on the engine's own views.

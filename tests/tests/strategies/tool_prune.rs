@@ -1,0 +1,1 @@
+//! The strategy `tool-prune` on the engine's own views.
