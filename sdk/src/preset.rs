@@ -52,6 +52,7 @@ pub fn parse<T: DeserializeOwned>(json: &str, presets: &[(&str, &str)]) -> Resul
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
     use serde::Deserialize;
 
     use super::*;

@@ -1,9 +1,8 @@
 //! What is known of a view without reading any text: which results may go, and what it would gain.
 
-use contextengine_sdk::{EntryInfo, EntryKind, Marks, Position, View};
+use contextengine_sdk::{EntryInfo, EntryKind, Marks, Position, View, glob};
 
 use crate::config::{Config, capped};
-use crate::glob;
 use crate::ledger::Rule;
 
 /// Tokens per byte where no result tells: four bytes a token.

@@ -14,7 +14,6 @@ mod config;
 mod decide;
 mod economy;
 mod facts;
-mod glob;
 mod ledger;
 mod words;
 

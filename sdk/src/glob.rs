@@ -1,7 +1,12 @@
-//! Names of tools by pattern: `*` is any text, `?` any one character, everything else itself.
+//! Names by pattern: `*` is any text, `?` any one character, everything else itself.
 
-/// Whether a name matches. Takes at most the product of the two lengths, and as a rule their sum.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+/// Whether a whole name matches. Takes at most the product of the two lengths, and as a rule their sum.
+///
+/// ```
+/// use contextengine_sdk::glob::matches;
+/// assert!(matches("mcp__*__read", "mcp__files__read") && !matches("read", "read_file"));
+/// ```
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut read) = (0, 0);
     // The last star, and how much of the name it has taken so far.
