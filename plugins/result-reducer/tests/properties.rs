@@ -105,11 +105,14 @@ fn the_smaller_of_share_and_absolute_limit_counts() {
     assert!(tokens(1_000_000) <= 8_000);
 }
 
+/// A text of about so many bytes.
+type Shape = fn(usize) -> String;
+
 /// Texts that make careless code slow. A text twice as long may take twice the time and some.
 #[test]
 fn hostile_texts_take_time_in_proportion_to_their_length() {
     let plugin = plugin("{}");
-    let shapes: [(&str, fn(usize) -> String); 9] = [
+    let shapes: [(&str, Shape); 9] = [
         ("escapes", |n| "\u{1b}]".repeat(n / 2)),
         ("returns", |n| "\r".repeat(n)),
         ("backspaces", |n| "a\u{8}\u{8}".repeat(n / 3)),

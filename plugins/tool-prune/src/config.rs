@@ -161,6 +161,12 @@ impl Config {
                 config.trim_over_bytes
             ));
         }
+        if config.clear_stop_share > config.clear_start_share {
+            return Err(format!(
+                "clear_stop_share: {} is more than clear_start_share, {}; clearing would stop before it begins",
+                config.clear_stop_share, config.clear_start_share
+            ));
+        }
         if config.tools.is_empty() {
             return Err("tools: without a pattern nothing is ever pruned; write [\"*\"] for all tools".to_owned());
         }

@@ -4,7 +4,7 @@ use contextengine_sdk::{Level, Position, Pressure, View};
 
 use crate::config::{Config, capped, part};
 use crate::economy::{self, Cache, Step, Verdict};
-use crate::facts::Facts;
+use crate::facts::{Facts, Guess};
 use crate::ledger::{self, Ledger, Memory, Rule};
 use crate::words::{self, Action};
 
@@ -79,7 +79,7 @@ fn standings(view: &dyn View, facts: &Facts, ledger: &Ledger) -> Vec<Standing> {
         let entry = facts.entry(at);
         let id = (!ledger.is_empty()).then(|| words::identity(view, at));
         let rule = id.as_ref().and_then(|id| ledger.find(ledger::key(id, facts.tool(at), entry.bytes)));
-        let left = rule.and_then(|rule| ledger.rule(rule)).map(|rule| facts.tokens_under(rule, at));
+        let left = rule.and_then(|rule| ledger.rule(rule)).map(|rule| facts.tokens_under(rule, at, Guess::Low));
         Standing { at, id, rule, tokens: left.map_or(entry.tokens, |left| left.min(entry.tokens)) }
     };
     facts.prunable.iter().map(standing).collect()
@@ -163,7 +163,7 @@ impl Offers {
             if standing.rule.is_some() || entry.bytes <= config.trim_over_bytes {
                 continue;
             }
-            let left = facts.tokens_under(&rule, standing.at);
+            let left = facts.tokens_under(&rule, standing.at, Guess::High);
             if let Some(gain) = gain(standing.tokens, left) {
                 tokens[result] = left;
                 self.trims.push(Change { result, rule: index, tokens: left, gain });
@@ -192,7 +192,7 @@ impl Offers {
             if is_cleared || facts.entry(standing.at).bytes <= config.clear_over_bytes {
                 continue;
             }
-            let left = facts.tokens_under(&rule, standing.at);
+            let left = facts.tokens_under(&rule, standing.at, Guess::High);
             if let Some(gain) = gain(tokens[result], left) {
                 sent = sent.saturating_sub(gain);
                 self.clears.push(Change { result, rule: index, tokens: left, gain });
@@ -208,7 +208,8 @@ impl Offers {
         all.sort_by_key(|change| change.result);
         all.dedup_by_key(|change| change.result);
         for change in &mut all {
-            change.gain = u64::from(standings[change.result].tokens - change.tokens);
+            let before = standings[change.result].tokens;
+            change.gain = u64::from(before.saturating_sub(change.tokens));
         }
         all
     }

@@ -8,11 +8,33 @@ use crate::ledger::Rule;
 /// Tokens per byte where no result tells: four bytes a token.
 const DENSITY: f64 = 0.25;
 
-/// A pointer is counted at this many times the density of the results: names and ids take more tokens than prose.
-const POINTER_FACTOR: f64 = 1.5;
+/// How a result under a rule is counted. What is left of it is a guess: which bytes stay is known, their tokens are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guess {
+    /// On the high side, for what a decision would leave.
+    High,
+    /// On the low side, for what an earlier decision left. Between the two no gain is overrated.
+    Low,
+}
 
-/// The kept part of a trimmed result is counted at this many times its share of the tokens: it may be the denser part.
-const KEPT_FACTOR: f64 = 1.25;
+impl Guess {
+    /// What the kept part counts, as a multiple of its share of the tokens. It may be denser or thinner than the whole,
+    /// and shorter by up to a fifth, as it ends with a line.
+    fn of_kept(self) -> f64 {
+        match self {
+            Self::High => 1.25,
+            Self::Low => 0.6,
+        }
+    }
+
+    /// What our words count, as a multiple of the density of the results: names and ids take more tokens than prose.
+    fn of_words(self) -> f64 {
+        match self {
+            Self::High => 1.5,
+            Self::Low => 0.5,
+        }
+    }
+}
 
 /// The entries, and the results among them that may go.
 #[derive(Debug)]
@@ -83,26 +105,21 @@ impl Facts {
         self.density = DENSITY;
     }
 
-    /// Tokens that are left of a result under a rule.
-    pub(crate) fn tokens_under(&self, rule: &Rule, at: Position) -> u32 {
-        match rule {
-            Rule::Trim { head, tail, text } => self.tokens_left(at, head.saturating_add(*tail), text.bytes()),
-            Rule::Clear { text } => self.tokens_left(at, 0, text.bytes()),
-        }
-    }
-
-    /// Tokens that are left of a result whose text becomes `kept` bytes of itself and `added` bytes of our words. A
-    /// guess on the high side, so that the gain is not overrated. Images stay: a rewrite changes text only.
-    fn tokens_left(&self, at: Position, kept: u32, added: usize) -> u32 {
+    /// Tokens that are left of a result under a rule. Images stay: a rewrite changes text only.
+    pub(crate) fn tokens_under(&self, rule: &Rule, at: Position, guess: Guess) -> u32 {
+        let (kept, words) = match rule {
+            Rule::Trim { head, tail, text } => (head.saturating_add(*tail), text.bytes()),
+            Rule::Clear { text } => (0, text.bytes()),
+        };
         let entry = self.entry(at);
         let bytes = f64::from(entry.bytes.max(1));
         let tokens = f64::from(entry.tokens);
         let of_text = if entry.marks.contains(Marks::HAS_IMAGE) { tokens.min(bytes * self.density) } else { tokens };
         let of_rest = tokens - of_text;
-        let of_kept = of_text * (f64::from(kept) / bytes * KEPT_FACTOR).min(1.0);
-        let of_added = added as f64 * self.density * POINTER_FACTOR;
+        let of_kept = of_text * (f64::from(kept) / bytes * guess.of_kept()).min(1.0);
+        let of_words = words as f64 * self.density * guess.of_words();
         // A sum of figures that fit 32 bits, none of them negative; the conversion saturates.
-        (of_rest + of_kept + of_added).ceil() as u32
+        (of_rest + of_kept + of_words).ceil() as u32
     }
 }
 

@@ -30,6 +30,7 @@ fn a_wrong_configuration_is_refused_with_the_key() {
         (r#"{"keep": 1}"#, "unknown field `keep`"),
         (r#"{"start_share": 30}"#, "start_share: 30 is not a share"),
         (r#"{"trim_over_bytes": 100}"#, "trim_over_bytes: 100 is less than head and tail, 3000"),
+        (r#"{"clear_start_share": 0.3}"#, "clear_stop_share: 0.4 is more than clear_start_share, 0.3"),
         (r#"{"tools": []}"#, "tools: without a pattern"),
         (r#"{"cache": "warm"}"#, "cache: unknown variant `warm`, expected one of `pay-back`, `expired`, `ignore`"),
         (r#"{"clear_text": "{size}"}"#, "unknown place `{size}`"),

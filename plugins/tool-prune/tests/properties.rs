@@ -58,13 +58,13 @@ fn decisions(host: &TestHost) -> usize {
 prop_compose! {
     fn any_config()(
         keep_turns in 0..4_u32, keep_tokens in 0..4_000_u32, trim in any::<bool>(), clear in any::<bool>(),
-        min_gain in 0..4_000_u32, start in 0.0..0.6, clear_start in 0.0..0.8, stop in 0.0..0.6,
+        min_gain in 0..4_000_u32, start in 0.0..0.6, clear_start in 0.0..0.8, stop in 0.0..1.0,
         current in any::<bool>(), failed in any::<bool>(),
     ) -> String {
         serde_json::json!({
             "keep_turns": keep_turns, "keep_tokens": keep_tokens, "trim": trim, "clear": clear,
             "min_gain_tokens": min_gain, "min_gain_share": 1.0, "start_share": start, "clear_start_share": clear_start,
-            "clear_stop_share": stop, "prune_current_turn": current, "exempt_failed": failed,
+            "clear_stop_share": stop * clear_start, "prune_current_turn": current, "exempt_failed": failed,
             "exempt_tools": ["skill", "mcp__*"], "force_over_budget": false,
         }).to_string()
     }
