@@ -134,3 +134,22 @@ fn data_in_an_answer_becomes_a_note() {
     let text = format!("<img alt=\"floor plan\" src=\"data:image/png;base64,{data}\">\n<p>Second floor.</p>\n");
     assert_golden("image.html", "{}", &text, false);
 }
+
+#[test]
+fn the_examples_of_the_readme_are_what_the_code_writes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    for name in ["server.log", "tests.txt"] {
+        let golden = std::fs::read_to_string(folder.join("tests/golden").join(name)).unwrap();
+        assert!(readme.contains(&format!("```text\n{golden}```")), "{name}");
+    }
+}
+
+#[test]
+fn the_readme_has_a_line_for_every_key() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let keys = serde_json::to_value(result_reducer::Config::default()).unwrap();
+    for key in keys.as_object().unwrap().keys() {
+        assert!(readme.contains(&format!("`{key}`")), "{key} is not in README.md");
+    }
+}

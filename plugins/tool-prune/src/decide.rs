@@ -1,12 +1,15 @@
 //! Which results go: what went before, and what is worth going now.
 
+use std::sync::Arc;
+
 use contextengine_sdk::{Level, Position, Pressure, View};
 
 use crate::config::{Config, capped, part};
 use crate::economy::{self, Cache, Step, Verdict};
 use crate::facts::{Facts, Guess};
 use crate::ledger::{self, Ledger, Memory, Rule};
-use crate::words::{self, Action};
+use crate::names::Names;
+use crate::words::Action;
 
 /// What becomes of the results, and what the operator may want to know of it.
 #[derive(Debug)]
@@ -20,7 +23,7 @@ pub(crate) struct Decision {
 struct Standing {
     at: Position,
     /// Asked of the host only where something was pruned before.
-    id: Option<String>,
+    id: Option<Arc<str>>,
     /// The rule under which it was pruned.
     rule: Option<u16>,
     /// Tokens of it.
@@ -40,14 +43,15 @@ struct Change {
 }
 
 /// What was pruned before, and nothing new.
-pub(crate) fn sticky(view: &dyn View, facts: &Facts, ledger: &Ledger) -> Vec<Action> {
-    actions(standings(view, facts, ledger))
+pub(crate) fn sticky(view: &dyn View, facts: &Facts, names: &Names, ledger: &Ledger) -> Vec<Action> {
+    actions(view, facts, names, standings(view, facts, names, ledger))
 }
 
 /// What was pruned before, and what is worth pruning now. New decisions go into the ledger.
 pub(crate) fn decide(
     view: &dyn View,
     facts: &mut Facts,
+    names: &Names,
     config: &Config,
     ledger: &mut Ledger,
     pressure: &Pressure,
@@ -55,7 +59,7 @@ pub(crate) fn decide(
     if ledger.memory() == Memory::None {
         facts.assume_density();
     }
-    let mut standings = standings(view, facts, ledger);
+    let mut standings = standings(view, facts, names, ledger);
     let before = sent(facts, &standings, pressure);
     let offers = Offers::of(facts, config, ledger, &standings, before, pressure.window);
     let least = capped(config.min_gain_tokens, config.min_gain_share, pressure.window);
@@ -70,14 +74,14 @@ pub(crate) fn decide(
         standings[change.result].rule = Some(change.rule);
     }
     let words = words.map(|why| message(&chosen, gain, ledger, &why));
-    remember(view, facts, ledger, &mut standings, &chosen);
-    Decision { actions: actions(standings), words }
+    remember(view, facts, names, ledger, &mut standings, &chosen);
+    Decision { actions: actions(view, facts, names, standings), words }
 }
 
-fn standings(view: &dyn View, facts: &Facts, ledger: &Ledger) -> Vec<Standing> {
+fn standings(view: &dyn View, facts: &Facts, names: &Names, ledger: &Ledger) -> Vec<Standing> {
     let standing = |&at: &Position| {
         let entry = facts.entry(at);
-        let id = (!ledger.is_empty()).then(|| words::identity(view, at));
+        let id = (!ledger.is_empty()).then(|| names.of(view, facts, at));
         let rule = id.as_ref().and_then(|id| ledger.find(ledger::key(id, facts.tool(at), entry.bytes)));
         let left = rule.and_then(|rule| ledger.rule(rule)).map(|rule| facts.tokens_under(rule, at, Guess::Low));
         Standing { at, id, rule, tokens: left.map_or(entry.tokens, |left| left.min(entry.tokens)) }
@@ -92,24 +96,34 @@ fn sent(facts: &Facts, standings: &[Standing], pressure: &Pressure) -> u64 {
     u64::from(pressure.overhead) + whole - fewer
 }
 
-fn actions(standings: Vec<Standing>) -> Vec<Action> {
-    let pruned = |result: Standing| result.rule.map(|rule| Action { at: result.at, rule, id: result.id });
+fn actions(view: &dyn View, facts: &Facts, names: &Names, standings: Vec<Standing>) -> Vec<Action> {
+    let pruned = |result: Standing| {
+        let rule = result.rule?;
+        let id = result.id.unwrap_or_else(|| names.of(view, facts, result.at));
+        Some(Action { at: result.at, rule, id })
+    };
     standings.into_iter().filter_map(pruned).collect()
 }
 
-fn remember(view: &dyn View, facts: &Facts, ledger: &mut Ledger, standings: &mut [Standing], chosen: &[Change]) {
+fn remember(
+    view: &dyn View,
+    facts: &Facts,
+    names: &Names,
+    ledger: &mut Ledger,
+    standings: &mut [Standing],
+    chosen: &[Change],
+) {
     if chosen.is_empty() || ledger.memory() == Memory::None {
         return;
     }
-    let key = |result: &Standing, id: &str| ledger::key(id, facts.tool(result.at), facts.entry(result.at).bytes);
+    let key = |at: Position, id: &str| ledger::key(id, facts.tool(at), facts.entry(at).bytes);
     let mut new = Vec::with_capacity(chosen.len());
     for change in chosen {
         let result = &mut standings[change.result];
-        let id = result.id.take().unwrap_or_else(|| words::identity(view, result.at));
-        new.push((key(result, &id), change.rule));
-        result.id = Some(id);
+        let id = result.id.get_or_insert_with(|| names.of(view, facts, result.at));
+        new.push((key(result.at, id), change.rule));
     }
-    let seen = || standings.iter().filter_map(|result| result.id.as_ref().map(|id| key(result, id))).collect();
+    let seen = || standings.iter().filter_map(|result| result.id.as_ref().map(|id| key(result.at, id))).collect();
     ledger.add(new, seen);
 }
 

@@ -42,7 +42,9 @@ impl Cache {
         if config.cache == CacheMode::Expired {
             return Self::Closed("the cache has not expired");
         }
-        let (read, write) = (f64::from(cache.read_price), f64::from(cache.write_price));
+        // Prices come as 32-bit floats; to six digits they are what the embedder wrote.
+        let price = |price: f32| (f64::from(price) * 1e6).round() / 1e6;
+        let (read, write) = (price(cache.read_price), price(cache.write_price));
         let is_price = |price: f64| price.is_finite() && price >= 0.0;
         if !is_price(read) || !is_price(write) {
             return Self::Closed("the prices of the cache are no numbers");

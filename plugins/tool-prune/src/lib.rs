@@ -15,6 +15,7 @@ mod decide;
 mod economy;
 mod facts;
 mod ledger;
+mod names;
 mod words;
 
 use contextengine_sdk::{Description, Failure, Host, Level, Plan, Plugin, SelectRequest, Selector, View};
@@ -23,11 +24,13 @@ pub use config::{CacheMode, Config, PRESETS};
 use decide::Decision;
 use facts::Facts;
 use ledger::Ledger;
+use names::Names;
 
 /// The strategy.
 #[derive(Debug)]
 pub struct ToolPrune {
     config: Config,
+    names: Names,
 }
 
 contextengine_sdk::export!(ToolPrune: Selector);
@@ -45,7 +48,7 @@ impl Plugin for ToolPrune {
     }
 
     fn configure(config: &str) -> Result<Self, String> {
-        Ok(Self { config: Config::from_json(config)? })
+        Ok(Self { config: Config::from_json(config)?, names: Names::default() })
     }
 }
 
@@ -55,9 +58,10 @@ impl Selector for ToolPrune {
         if facts.is_idle() {
             return Ok(None);
         }
+        self.names.check(view);
         let mut ledger = Ledger::load(host);
         let Decision { actions, words } =
-            decide::decide(view, &mut facts, &self.config, &mut ledger, &request.pressure);
+            decide::decide(view, &mut facts, &self.names, &self.config, &mut ledger, &request.pressure);
         if let Some((level, message)) = words {
             host.log(level, &message);
         }
@@ -65,7 +69,7 @@ impl Selector for ToolPrune {
             // What is kept from request to request could not be kept: go on with what was there before.
             host.log(Level::Warn, &format!("cannot remember what was pruned ({reason}); nothing new is pruned"));
             let ledger = Ledger::load(host);
-            let kept = decide::sticky(view, &facts, &ledger);
+            let kept = decide::sticky(view, &facts, &self.names, &ledger);
             return Ok(words::plan(view, &facts, &ledger, &kept));
         }
         Ok(words::plan(view, &facts, &ledger, &actions))

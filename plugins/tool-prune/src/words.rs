@@ -4,9 +4,10 @@
 //! every request.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use contextengine_sdk::budget::{head_bytes, tail_bytes};
-use contextengine_sdk::{Block, Marks, Plan, Position, Rewrite, Segment, Span, View};
+use contextengine_sdk::{Marks, Plan, Position, Rewrite, Segment, Span, View};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
@@ -118,26 +119,14 @@ struct Named<'a> {
     failed: bool,
 }
 
-/// By what a result is known over requests: the host's id of the entry, or the call's where the host has none.
-pub(crate) fn identity(view: &dyn View, at: Position) -> String {
-    view.attribute(at, "id").or_else(|| call_id(view, at)).unwrap_or_default()
-}
-
-fn call_id(view: &dyn View, at: Position) -> Option<String> {
-    view.blocks(at).into_iter().find_map(|block| match block {
-        Block::ToolResult(result) => Some(result.call_id),
-        _ => None,
-    })
-}
-
 /// What becomes of one result.
 #[derive(Debug, Clone)]
 pub(crate) struct Action {
     pub(crate) at: Position,
     /// Index of the rule in the ledger.
     pub(crate) rule: u16,
-    /// What [`identity`] says, where it was asked already.
-    pub(crate) id: Option<String>,
+    /// By what it is known.
+    pub(crate) id: Arc<str>,
 }
 
 /// The plan of these actions, which are in order; `None` where none of them makes a result shorter.
@@ -170,16 +159,8 @@ pub(crate) fn plan(view: &dyn View, facts: &Facts, ledger: &Ledger, actions: &[A
 /// The new text of a result and why; `None` where it would not be shorter.
 fn text(view: &dyn View, facts: &Facts, rule: &Rule, action: &Action) -> Option<(String, &'static str)> {
     let entry = facts.entry(action.at);
-    let asked;
-    let id = match &action.id {
-        Some(id) => id,
-        None => {
-            asked = identity(view, action.at);
-            &asked
-        }
-    };
     let failed = entry.marks.contains(Marks::FAILED);
-    let named = Named { tool: facts.tool(action.at), id, bytes: entry.bytes, failed };
+    let named = Named { tool: facts.tool(action.at), id: &action.id, bytes: entry.bytes, failed };
     let (text, reason) = match rule {
         Rule::Clear { text } => {
             let mut words = String::with_capacity(text.bytes());
