@@ -133,8 +133,8 @@ fn hostile_texts_take_time_in_proportion_to_their_length() {
             });
             runs.min().unwrap()
         };
-        let (short, long) = (time(100_000), time(400_000));
+        let (short, long) = (time(60_000), time(240_000));
         let most = short.max(Duration::from_millis(5)) * 12;
-        assert!(long < most, "{name}: {short:?} for 100,000 bytes, {long:?} for four times as many");
+        assert!(long < most, "{name}: {short:?} for 60,000 bytes, {long:?} for four times as many");
     }
 }

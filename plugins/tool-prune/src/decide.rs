@@ -66,7 +66,8 @@ pub(crate) fn decide(
     let (chosen, words) = if ledger.memory() == Memory::None {
         (offers.in_steps_of(least), None)
     } else {
-        let forced = config.force_over_budget && before > u64::from(pressure.budget) + u64::from(pressure.overhead);
+        let room = u64::from(pressure.budget) + u64::from(pressure.overhead);
+        let forced = config.force_over_budget && pressure.window != u32::MAX && before > room;
         offers.worth_it(facts, &standings, config, pressure, least, forced)
     };
     let gain: u64 = chosen.iter().map(|change| change.gain).sum();

@@ -18,7 +18,7 @@ mod ledger;
 mod names;
 mod words;
 
-use contextengine_sdk::{Description, Failure, Host, Level, Plan, Plugin, SelectRequest, Selector, View};
+use contextengine_sdk::{Description, Failure, Host, Level, Plan, Plugin, Pressure, SelectRequest, Selector, View};
 
 pub use config::{CacheMode, Config, PRESETS};
 use decide::Decision;
@@ -54,14 +54,17 @@ impl Plugin for ToolPrune {
 
 impl Selector for ToolPrune {
     fn select_context(&self, view: &dyn View, host: &Host, request: &SelectRequest) -> Result<Option<Plan>, Failure> {
-        let mut facts = Facts::read(view, &self.config, request.pressure.window);
+        // A window that is not known has no shares that could be reached.
+        let window = if request.pressure.window == 0 { u32::MAX } else { request.pressure.window };
+        let mut facts = Facts::read(view, &self.config, window);
+        let pressure = Pressure { window, ..request.pressure.clone() };
         if facts.is_idle() {
             return Ok(None);
         }
         self.names.check(view);
         let mut ledger = Ledger::load(host);
         let Decision { actions, words } =
-            decide::decide(view, &mut facts, &self.names, &self.config, &mut ledger, &request.pressure);
+            decide::decide(view, &mut facts, &self.names, &self.config, &mut ledger, &pressure);
         if let Some((level, message)) = words {
             host.log(level, &message);
         }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{plugin, pruned, request, select, sent, session, tokens, turn, warm};
+use common::{Forgetful, plugin, pruned, request, select, sent, session, tokens, turn, warm};
 use contextengine_sdk::memory::{MemoryView, TestHost};
 use contextengine_sdk::{Level, Marks, Scope, View};
 
@@ -267,4 +267,37 @@ fn the_state_is_one_small_value() {
     select(&plugin(CLEAR), &host, &view, &request(&view, 10_000)).unwrap();
     let value = contextengine_sdk::Services::state_get(&host, Scope::Session, "pruned").unwrap();
     assert!(value.len() < 10_500, "{} bytes for 998 results", value.len());
+}
+
+#[test]
+fn where_the_state_is_full_nothing_new_goes_and_what_went_stays() {
+    // One write to find out that there is a state, and one for the first decision.
+    let (host, plugin) = (Forgetful::after(2), plugin(CLEAR));
+    let view = session(4, 3_000);
+    let first = pruned(&view, select(&plugin, &host, &view, &request(&view, 10_000)).as_ref());
+    assert_eq!(first, [3, 7]);
+    let longer = session(6, 3_000);
+    assert_eq!(pruned(&longer, select(&plugin, &host, &longer, &request(&longer, 10_000)).as_ref()), first);
+    let (level, words) = host.logged().pop().unwrap();
+    assert_eq!(level, Level::Warn);
+    assert!(words.contains("the store is full") && words.contains("nothing new is pruned"), "{words}");
+}
+
+#[test]
+fn without_state_results_go_in_whole_steps_and_stay() {
+    let (host, plugin) =
+        (Forgetful::after(0), plugin(&with(CLEAR, r#"{"min_gain_tokens": 2000, "min_gain_share": 1.0}"#)));
+    let counts = (3..12).map(|turns| {
+        let view = session(turns, 3_000);
+        // A warm cache is not looked at: without memory nobody knows what it holds.
+        pruned(&view, select(&plugin, &host, &view, &warm(&view, 100_000, 9_000)).as_ref()).len()
+    });
+    // 710 tokens a turn: two steps of 2,000 take three results each.
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 0, 3, 3, 3, 6, 6, 6, 9]);
+}
+
+#[test]
+fn a_window_that_is_not_known_is_never_full() {
+    let view = session(20, 9_000);
+    assert!(select(&plugin("{}"), &TestHost::new(), &view, &request(&view, 0)).is_none());
 }

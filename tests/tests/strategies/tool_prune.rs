@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use contextengine::format::Document;
 use contextengine::hooks::Trigger;
 use contextengine::plan::{self, Rules};
 use contextengine::plugin::{LoadOptions, Plugin as Loaded};
@@ -258,4 +260,34 @@ fn a_rewritten_result_keeps_its_images() {
     let dear = EAGER.replace(r#""min_gain_tokens": 0"#, r#""min_gain_tokens": 2500, "min_gain_share": 1.0"#);
     let plan = propose(&ToolPrune::configure(&dear).unwrap(), &TestHost::new(), &before, 9_000);
     assert!(plan.is_none(), "2,000 tokens of text are less than 2,500, whatever the image takes");
+}
+
+#[test]
+fn real_sessions_replayed_turn_by_turn_keep_their_prefix_between_decisions() {
+    let Some(folder) = std::env::var_os("CONTEXTENGINE_CORPUS").map(PathBuf::from) else {
+        println!("skipped: CONTEXTENGINE_CORPUS does not name a folder with real sessions");
+        return;
+    };
+    let engine = Engine::builder().build().unwrap();
+    for name in ["pi-v1-large.jsonl", "claude-code-small.jsonl"] {
+        let document = Document::read_bytes(&std::fs::read(folder.join(name)).unwrap(), None).unwrap();
+        let entries: Vec<Entry> = document.context().iter().map(|entry| Entry::clone(entry)).collect();
+        let configs = PRESETS.iter().map(|(name, _)| format!(r#"{{"preset": "{name}", "cache": "ignore"}}"#));
+        for config in configs.chain(["{}".to_owned()]) {
+            let (host, plugin) = (TestHost::new(), ToolPrune::configure(&config).unwrap());
+            let (mut last, mut requests, mut decided): (Vec<String>, usize, usize) = (Vec::new(), 0, 0);
+            let mut saved = 0;
+            let ends = (1..=entries.len()).filter(|&end| entries[end - 1].kind != EntryKind::Assistant);
+            for end in ends {
+                let before = view(&engine, &entries[..end]);
+                let after = sent(&engine, &before, propose(&plugin, &host, &before, 128_000), 128_000);
+                let texts = texts(&after);
+                let decisions = host.logged().iter().filter(|(level, _)| *level == sdk::Level::Info).count();
+                assert!(decisions > decided || texts[..last.len()] == last[..], "{name} {config} at {end}");
+                (last, decided, requests) = (texts, decisions, requests + 1);
+                saved = before.tokens() - after.tokens();
+            }
+            println!("{name} {config}: {requests} requests, {decided} decisions, {saved} tokens fewer at the end");
+        }
+    }
 }

@@ -3,7 +3,12 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use contextengine_sdk::memory::{MemoryView, TestHost, pressure, quarter_of_bytes};
-use contextengine_sdk::{CacheState, EntryKind, Marks, Plan, Plugin, Pressure, Segment, SelectRequest, Selector, View};
+use std::cell::Cell;
+
+use contextengine_sdk::{
+    CacheState, Completion, EntryKind, Hit, Host, Level, Marks, ModelError, Plan, Plugin, Pressure, Prompt, Scope,
+    Segment, SelectRequest, Selector, Services, View,
+};
 use tool_prune::ToolPrune;
 
 /// An instance.
@@ -29,7 +34,7 @@ pub fn warm(view: &MemoryView, window: u32, cached: u32) -> SelectRequest {
 }
 
 /// What the plugin makes of a view.
-pub fn select(plugin: &ToolPrune, host: &TestHost, view: &MemoryView, request: &SelectRequest) -> Option<Plan> {
+pub fn select(plugin: &ToolPrune, host: &Host, view: &MemoryView, request: &SelectRequest) -> Option<Plan> {
     plugin.select_context(view, host, request).unwrap()
 }
 
@@ -90,4 +95,74 @@ pub fn turn(view: MemoryView, number: u32, tool: &str, bytes: usize) -> MemoryVi
 /// So many turns with results of so many bytes.
 pub fn session(turns: u32, bytes: usize) -> MemoryView {
     (0..turns).fold(MemoryView::new().system("rules").pinned(), |view, number| turn(view, number, "read", bytes))
+}
+
+/// A host that stores so many values and then no more.
+pub struct Forgetful {
+    inner: TestHost,
+    writes: Cell<u32>,
+}
+
+impl Forgetful {
+    pub fn after(writes: u32) -> Self {
+        Self { inner: TestHost::new(), writes: Cell::new(writes) }
+    }
+
+    pub fn logged(&self) -> Vec<(Level, String)> {
+        self.inner.logged()
+    }
+}
+
+impl Services for Forgetful {
+    fn state_set(&self, scope: Scope, key: &str, value: &[u8]) -> Result<(), String> {
+        let left = self.writes.get().checked_sub(1).ok_or("the store is full")?;
+        self.writes.set(left);
+        self.inner.state_set(scope, key, value)
+    }
+
+    fn count(&self, text: &str) -> u32 {
+        self.inner.count(text)
+    }
+    fn count_all(&self, texts: &[String]) -> Vec<u32> {
+        self.inner.count_all(texts)
+    }
+    fn fit(&self, text: &str, budget: u32) -> u32 {
+        self.inner.fit(text, budget)
+    }
+    fn log(&self, level: Level, message: &str) {
+        self.inner.log(level, message);
+    }
+    fn progress(&self, done: u32, total: u32, label: &str) {
+        self.inner.progress(done, total, label);
+    }
+    fn model_window(&self) -> Option<u32> {
+        self.inner.model_window()
+    }
+    fn complete(&self, prompt: &Prompt) -> Result<Completion, ModelError> {
+        self.inner.complete(prompt)
+    }
+    fn complete_all(&self, prompts: &[Prompt]) -> Vec<Result<Completion, ModelError>> {
+        self.inner.complete_all(prompts)
+    }
+    fn state_get(&self, scope: Scope, key: &str) -> Option<Vec<u8>> {
+        self.inner.state_get(scope, key)
+    }
+    fn state_delete(&self, scope: Scope, key: &str) -> Result<(), String> {
+        self.inner.state_delete(scope, key)
+    }
+    fn state_keys(&self, scope: Scope, prefix: &str) -> Vec<String> {
+        self.inner.state_keys(scope, prefix)
+    }
+    fn recall_search(&self, query: &str, limit: u32) -> Vec<Hit> {
+        self.inner.recall_search(query, limit)
+    }
+    fn recall_fetch(&self, id: &str, limit: Option<u32>) -> Option<String> {
+        self.inner.recall_fetch(id, limit)
+    }
+    fn file_read(&self, path: &str, limit: Option<u32>) -> Result<String, String> {
+        self.inner.file_read(path, limit)
+    }
+    fn file_entries(&self, path: &str) -> Result<Vec<String>, String> {
+        self.inner.file_entries(path)
+    }
 }
