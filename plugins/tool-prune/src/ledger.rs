@@ -89,6 +89,12 @@ impl Ledger {
         self.rules.get(usize::from(index))
     }
 
+    /// What tells the rules apart, in their order.
+    pub(crate) fn prints(&self) -> Vec<u64> {
+        let print = |rule: &Rule| fnv(&serde_json::to_vec(rule).unwrap_or_default());
+        self.rules.iter().map(print).collect()
+    }
+
     /// The index of a rule, which is added if it is new. `None` where there are too many.
     pub(crate) fn index_of(&mut self, rule: &Rule) -> Option<u16> {
         let known = self.rules.iter().position(|known| known == rule);
@@ -125,12 +131,16 @@ impl Ledger {
     }
 }
 
-/// The key of a result. FNV-1a: ids are the host's own, nobody chooses them to collide.
+/// The key of a result.
 pub(crate) fn key(id: &str, tool: &str, bytes: u32) -> u64 {
+    fnv([id.as_bytes(), &[0xff], tool.as_bytes(), &[0xff], &bytes.to_le_bytes()].into_iter().flatten())
+}
+
+/// FNV-1a. Ids are the host's own and rules the operator's: nobody chooses them to collide.
+fn fnv<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
-    let parts = [id.as_bytes(), &[0xff], tool.as_bytes(), &[0xff], &bytes.to_le_bytes()];
-    parts.into_iter().flatten().fold(OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+    bytes.into_iter().fold(OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 fn write(rules: &[Rule], records: &[(u64, u16)]) -> Vec<u8> {

@@ -73,8 +73,8 @@ impl Selector for ToolPrune {
             host.log(Level::Warn, &format!("cannot remember what was pruned ({reason}); nothing new is pruned"));
             let ledger = Ledger::load(host);
             let kept = decide::sticky(view, &facts, &self.names, &ledger);
-            return Ok(words::plan(view, &facts, &ledger, &kept));
+            return Ok(words::plan(view, &facts, &self.names, &ledger, &kept));
         }
-        Ok(words::plan(view, &facts, &ledger, &actions))
+        Ok(words::plan(view, &facts, &self.names, &ledger, &actions))
     }
 }

@@ -1,8 +1,9 @@
 //! By what a result is known over requests: the host's id of its entry, or its call's id where the host has none.
 //!
-//! Asking for thousands of ids costs more than all else that the plugin does, and within a turn the answers are the
-//! same. So an instance remembers them, as a cache and nothing more: each is used only while what the host says of the
-//! entry is the same, and only if the host still gives the first and the last of them to the same positions.
+//! Asking for thousands of ids, and writing as many texts, costs more than all else that the plugin does, and within a
+//! turn they are the same. So an instance remembers them, as a cache and nothing more: each is used only while what the
+//! host says of the entry is the same, and only if the host still gives the first and the last of the ids to the same
+//! positions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,45 +15,65 @@ use crate::facts::Facts;
 /// What the host says of an entry, as far as it tells entries apart.
 type Print = (u32, u32, u32, u32, Option<u32>, Option<u64>);
 
-/// An entry that was asked for, and its id.
-type Named = Option<(Print, Arc<str>)>;
+/// An entry that was asked for.
+#[derive(Debug, Clone)]
+struct Known {
+    print: Print,
+    id: Arc<str>,
+    /// What stands for it under the rule with this print; `None` where that would not be shorter.
+    text: Option<(u64, Option<String>)>,
+}
 
-/// Ids that were asked, by position.
+/// What was asked and written, by position.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    known: RefCell<Vec<Named>>,
+    known: RefCell<Vec<Option<Known>>>,
 }
 
 impl Names {
     /// Forgets everything if this view is not the one that was asked before, or one that it has grown to.
     pub(crate) fn check(&self, view: &dyn View) {
         let mut known = self.known.borrow_mut();
-        let named = |(at, name): (usize, &Named)| {
-            name.as_ref().map(|(_, name)| (Position::try_from(at).unwrap_or(Position::MAX), Arc::clone(name)))
+        let named = |(at, known): (usize, &Option<Known>)| {
+            known.as_ref().map(|known| (Position::try_from(at).unwrap_or(Position::MAX), Arc::clone(&known.id)))
         };
         let first = known.iter().enumerate().find_map(named);
         let last = known.iter().enumerate().rev().find_map(named);
-        if first.into_iter().chain(last).any(|(at, name)| *ask(view, at) != *name) {
+        if first.into_iter().chain(last).any(|(at, id)| *ask(view, at) != *id) {
             known.clear();
         }
     }
 
-    /// The name of a result.
+    /// The id of a result.
     pub(crate) fn of(&self, view: &dyn View, facts: &Facts, at: Position) -> Arc<str> {
         let print = print(facts.entry(at));
-        let mut known = self.known.borrow_mut();
+        let mut all = self.known.borrow_mut();
         let index = at as usize;
-        if let Some(Some((same, name))) = known.get(index) {
-            if *same == print {
-                return Arc::clone(name);
+        if let Some(Some(known)) = all.get(index) {
+            if known.print == print {
+                return Arc::clone(&known.id);
             }
         }
-        let name: Arc<str> = ask(view, at).into();
-        if known.len() <= index {
-            known.resize(facts.entries.len().max(index + 1), None);
+        let id: Arc<str> = ask(view, at).into();
+        if all.len() <= index {
+            all.resize(facts.entries.len().max(index + 1), None);
         }
-        known[index] = Some((print, Arc::clone(&name)));
-        name
+        all[index] = Some(Known { print, id: Arc::clone(&id), text: None });
+        id
+    }
+
+    /// What stands for a result whose id was asked, under the rule with this print; written by `write` if it is new.
+    pub(crate) fn text(&self, at: Position, rule: u64, write: impl FnOnce() -> Option<String>) -> Option<String> {
+        let mut all = self.known.borrow_mut();
+        let Some(Some(known)) = all.get_mut(at as usize) else { return write() };
+        match &known.text {
+            Some((of, text)) if *of == rule => text.clone(),
+            _ => {
+                let text = write();
+                known.text = Some((rule, text.clone()));
+                text
+            }
+        }
     }
 }
 

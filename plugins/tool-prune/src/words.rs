@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::ledger::{Ledger, Rule};
+use crate::names::Names;
 
 /// Longest name of a tool or id that is quoted, in bytes; both can come from anywhere.
 const NAME_BYTES: usize = 64;
@@ -133,17 +134,18 @@ pub(crate) struct Action {
 ///
 /// Built by hand rather than by the SDK's builder: only texts of results change, so that groups and order cannot go
 /// wrong, and the builder's index of the groups would cost more than the rest of the decision.
-pub(crate) fn plan(view: &dyn View, facts: &Facts, ledger: &Ledger, actions: &[Action]) -> Option<Plan> {
+pub(crate) fn plan(view: &dyn View, facts: &Facts, names: &Names, ledger: &Ledger, actions: &[Action]) -> Option<Plan> {
+    let prints = ledger.prints();
     let mut segments = Vec::with_capacity(actions.len() * 2 + 1);
     let mut next = 0;
     for action in actions {
-        let Some((text, reason)) = ledger.rule(action.rule).and_then(|rule| text(view, facts, rule, action)) else {
-            continue;
-        };
+        let Some(rule) = ledger.rule(action.rule) else { continue };
+        let print = prints.get(usize::from(action.rule)).copied().unwrap_or_default();
+        let Some(text) = names.text(action.at, print, || text(view, facts, rule, action)) else { continue };
         if next < action.at {
             segments.push(Segment::Keep(Span::new(next, action.at)));
         }
-        segments.push(Segment::Rewrite(Rewrite { at: action.at, text, reason: reason.to_owned() }));
+        segments.push(Segment::Rewrite(Rewrite { at: action.at, text, reason: reason(rule).to_owned() }));
         next = action.at + 1;
     }
     if segments.is_empty() {
@@ -156,16 +158,24 @@ pub(crate) fn plan(view: &dyn View, facts: &Facts, ledger: &Ledger, actions: &[A
     Some(Plan { segments })
 }
 
-/// The new text of a result and why; `None` where it would not be shorter.
-fn text(view: &dyn View, facts: &Facts, rule: &Rule, action: &Action) -> Option<(String, &'static str)> {
+/// Why a result has another text, for people.
+fn reason(rule: &Rule) -> &'static str {
+    match rule {
+        Rule::Clear { .. } => "old: cleared",
+        Rule::Trim { .. } => "old: trimmed",
+    }
+}
+
+/// The new text of a result; `None` where it would not be shorter.
+fn text(view: &dyn View, facts: &Facts, rule: &Rule, action: &Action) -> Option<String> {
     let entry = facts.entry(action.at);
     let failed = entry.marks.contains(Marks::FAILED);
     let named = Named { tool: facts.tool(action.at), id: &action.id, bytes: entry.bytes, failed };
-    let (text, reason) = match rule {
+    let text = match rule {
         Rule::Clear { text } => {
             let mut words = String::with_capacity(text.bytes());
             text.write(&mut words, &named, entry.bytes);
-            (words, "old result cleared")
+            words
         }
         Rule::Trim { head, tail, text } => {
             let (start, end) = ends(view, action.at, entry.bytes, *head, *tail);
@@ -175,10 +185,10 @@ fn text(view: &dyn View, facts: &Facts, rule: &Rule, action: &Action) -> Option<
             text.write(&mut words, &named, left_out);
             words.push('\n');
             words.push_str(&end);
-            (words, "old result trimmed")
+            words
         }
     };
-    (text.len() < entry.bytes as usize).then_some((text, reason))
+    (text.len() < entry.bytes as usize).then_some(text)
 }
 
 /// Head and tail of a result. Each ends at a line where that costs at most a fifth of it.
