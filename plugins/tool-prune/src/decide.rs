@@ -26,6 +26,8 @@ struct Standing {
     id: Option<Arc<str>>,
     /// The rule under which it was pruned.
     rule: Option<u16>,
+    /// That was decided now.
+    is_new: bool,
     /// Tokens of it.
     tokens: u32,
 }
@@ -72,7 +74,9 @@ pub(crate) fn decide(
     };
     let gain: u64 = chosen.iter().map(|change| change.gain).sum();
     for change in &chosen {
-        standings[change.result].rule = Some(change.rule);
+        let result = &mut standings[change.result];
+        result.rule = Some(change.rule);
+        result.is_new = ledger.memory() == Memory::Kept;
     }
     let words = words.map(|why| message(&chosen, gain, ledger, &why));
     remember(view, facts, names, ledger, &mut standings, &chosen);
@@ -85,7 +89,7 @@ fn standings(view: &dyn View, facts: &Facts, names: &Names, ledger: &Ledger) -> 
         let id = (!ledger.is_empty()).then(|| names.of(view, facts, at));
         let rule = id.as_ref().and_then(|id| ledger.find(ledger::key(id, facts.tool(at), entry.bytes)));
         let left = rule.and_then(|rule| ledger.rule(rule)).map(|rule| facts.tokens_under(rule, at, Guess::Low));
-        Standing { at, id, rule, tokens: left.map_or(entry.tokens, |left| left.min(entry.tokens)) }
+        Standing { at, id, rule, is_new: false, tokens: left.map_or(entry.tokens, |left| left.min(entry.tokens)) }
     };
     facts.prunable.iter().map(standing).collect()
 }
@@ -101,7 +105,7 @@ fn actions(view: &dyn View, facts: &Facts, names: &Names, standings: Vec<Standin
     let pruned = |result: Standing| {
         let rule = result.rule?;
         let id = result.id.unwrap_or_else(|| names.of(view, facts, result.at));
-        Some(Action { at: result.at, rule, id })
+        Some(Action { at: result.at, rule, id, is_new: result.is_new })
     };
     standings.into_iter().filter_map(pruned).collect()
 }

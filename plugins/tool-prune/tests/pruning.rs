@@ -301,3 +301,18 @@ fn a_window_that_is_not_known_is_never_full() {
     let view = session(20, 9_000);
     assert!(select(&plugin("{}"), &TestHost::new(), &view, &request(&view, 0)).is_none());
 }
+
+#[test]
+fn a_new_decision_says_why_and_one_that_stands_says_nothing() {
+    let (host, view) = (TestHost::new(), session(4, 3_000));
+    let reasons = || -> Vec<String> {
+        let plan = select(&plugin(CLEAR), &host, &view, &request(&view, 10_000)).unwrap();
+        let reason = |segment| match segment {
+            contextengine_sdk::Segment::Rewrite(rewrite) => Some(rewrite.reason),
+            _ => None,
+        };
+        plan.segments.into_iter().filter_map(reason).collect()
+    };
+    assert_eq!(reasons(), ["old result cleared", "old result cleared"]);
+    assert_eq!(reasons(), ["", ""]);
+}
