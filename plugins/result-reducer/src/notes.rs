@@ -1,5 +1,7 @@
 //! The lines that say what was left out, and the words by which lines matter.
 
+use contextengine_sdk::budget::head_bytes;
+
 /// How every note begins and ends. A line of this form is never taken for output.
 const OPEN: &str = "[... ";
 const CLOSE: &str = " ...]";
@@ -10,25 +12,37 @@ pub(crate) const NOTE_BYTES: usize = 64;
 /// Of a line, so many bytes are searched for words that matter.
 const SEARCHED: usize = 400;
 
-/// What marks a line that says what went wrong. Lower case.
-const ERRORS: [&str; 14] = [
-    "error",
-    "exception",
-    "failed",
-    "failure",
-    "fatal",
-    "traceback",
-    "panic",
-    "errno",
-    "exit code",
-    "assertion",
-    "caused by",
-    "segmentation fault",
-    "not ok",
+/// What marks a line that says what went wrong, as tools write it. With case and punctuation: source code speaks of errors
+/// on every page.
+const ERRORS: [&str; 22] = [
+    "error: ",
+    "error[",
+    "Error: ",
+    "ERROR",
+    "npm ERR!",
+    "Exception: ",
+    "Exception in ",
+    "FAILED",
+    "FAIL ",
+    "FAIL:",
+    "failed:",
+    "FATAL",
+    "fatal:",
+    "panicked at",
+    "panic:",
+    "Traceback (most recent",
+    "Caused by",
+    "not ok ",
+    "Segmentation fault",
     "undefined reference",
+    "exited with",
+    "AssertionError",
 ];
 
-/// What else marks an end that is worth keeping: the sum of what was done.
+/// What marks an end that is worth keeping: an error in any words. Lower case.
+const TROUBLES: [&str; 7] = ["error", "exception", "failed", "fatal", "traceback", "panic", "exit code"];
+
+/// What else does: the sum of what was done. Lower case.
 const SUMMARIES: [&str; 9] =
     ["total", "summary", "result", "passed", "done", "finished", "exit status", "warnings", "elapsed"];
 
@@ -70,17 +84,14 @@ pub(crate) fn is_note(line: &str) -> bool {
 
 /// A line that says what went wrong, or in a diff, which file follows.
 pub(crate) fn matters(line: &str) -> bool {
-    line.starts_with("diff --git ") || holds_any(line, &ERRORS)
+    let line = head_bytes(line, SEARCHED);
+    line.starts_with("diff --git ") || ERRORS.iter().any(|word| line.contains(word))
 }
 
 /// An end that says how it ended.
 pub(crate) fn end_matters(end: &str) -> bool {
-    end.lines().any(|line| holds_any(line, &ERRORS) || holds_any(line, &SUMMARIES))
-}
-
-fn holds_any(line: &str, words: &[&str]) -> bool {
-    let line = contextengine_sdk::budget::head_bytes(line, SEARCHED).to_ascii_lowercase();
-    words.iter().any(|word| line.contains(word))
+    let end = end.to_ascii_lowercase();
+    TROUBLES.iter().chain(&SUMMARIES).any(|word| end.contains(word))
 }
 
 #[cfg(test)]
@@ -102,5 +113,26 @@ mod tests {
             assert!(is_note(&note) && note.len() < NOTE_BYTES, "{note}");
         }
         assert!(!is_note("[... and more"));
+    }
+
+    #[test]
+    fn what_tools_report_matters_and_code_that_handles_errors_does_not() {
+        for line in [
+            "error[E0308]: mismatched types",
+            "src/a.c:3:5: error: expected ';'",
+            "TypeError: x is not a function",
+            "--- FAIL: TestImport (0.00s)",
+            "FAILED tests/test_import.py::test_quotes",
+            "Caused by: java.sql.SQLException: connection refused",
+            "npm ERR! code ELIFECYCLE",
+            "diff --git a/src/a.rs b/src/a.rs",
+        ] {
+            assert!(matters(line), "{line}");
+        }
+        for line in
+            ["    } catch (error) {", "use crate::error::PlanError;", "private errorMessage = null;", "// may panic"]
+        {
+            assert!(!matters(line), "{line}");
+        }
     }
 }
