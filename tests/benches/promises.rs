@@ -114,7 +114,6 @@ fn select(criterion: &mut Criterion) {
         let mut instance = tokio.block_on(plugin.instance(engine.services())).unwrap();
         let plan = tokio.block_on(instance.select_context(&view, &request)).unwrap();
         assert_eq!(plan.is_some(), pruned, "{name}");
-        println!("{name}: {} segments", plan.map_or(0, |plan| plan.segments.len()));
         group.bench_function(name, |bencher| {
             bencher.iter(|| tokio.block_on(instance.select_context(&view, &request)).unwrap());
         });

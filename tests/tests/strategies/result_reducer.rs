@@ -1,6 +1,7 @@
 //! The strategy `result-reducer` on results as the engine holds them, counted by its tokenizer.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+#![allow(clippy::print_stdout, reason = "what a test skipped, and what it found in real sessions")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
