@@ -42,6 +42,7 @@ pub mod hooks;
 pub mod plan;
 pub mod plugin;
 mod selection;
+pub mod services;
 pub mod session;
 pub mod store;
 pub mod tokens;
