@@ -44,6 +44,7 @@ pub mod plugin;
 mod selection;
 pub mod services;
 pub mod session;
+pub mod slots;
 pub mod store;
 pub mod tokens;
 pub mod transcript;
