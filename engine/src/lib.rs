@@ -37,6 +37,7 @@
 
 mod compaction;
 mod engine;
+pub mod events;
 pub mod format;
 pub mod hooks;
 pub mod plan;

@@ -12,6 +12,9 @@
 mod commit;
 mod context;
 mod error;
+mod lease;
+mod tenure;
+mod turn;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,14 +22,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use commit::{SessionCompactOptions, SessionCompacted};
 pub use error::SessionError;
+pub use turn::{SelectOptions, ToolOutcome, Turn, TurnCompactOptions, TurnDecision};
 
 use self::context::Context;
+use self::tenure::Tenure;
 use crate::compaction::Window;
 use crate::engine::Engine;
 use crate::format::{self, Format, Written};
 use crate::hooks::Trigger;
 use crate::plugin::{Plugin, Services};
 use crate::selection::Selection;
+use crate::slots::{Generation, Quarantine};
 use crate::store::{
     Clock, Head, Leaf, LogBody, LogRecord, NewRecord, NewSession, Page, SessionInfo, SessionKey, Store, SystemClock,
     Undo,
@@ -49,6 +55,7 @@ struct Shared {
     state: Mutex<State>,
     /// One writer at a time within this process; other processes are told by the store.
     writing: tokio::sync::Mutex<()>,
+    tenure: Tenure,
 }
 
 /// What is known of the session without asking the store.
@@ -76,6 +83,10 @@ pub struct SessionStatus {
     pub leaf: Option<EntryId>,
     /// The compaction in force.
     pub compaction: Option<EntryId>,
+    /// The setup of its newest turn.
+    pub generation: Generation,
+    /// Plugins that are asked no more, each with the first cause. None of them once another setup is installed.
+    pub quarantined: Vec<Quarantine>,
 }
 
 impl fmt::Debug for Session {
@@ -121,6 +132,7 @@ impl Session {
 
     fn new(engine: Engine, store: Arc<dyn Store>, info: SessionInfo, context: Context, options: ViewOptions) -> Self {
         let state = State { head: info.head, context, view: None };
+        let tenure = Tenure::new(&engine);
         let shared = Shared {
             engine,
             store,
@@ -129,6 +141,7 @@ impl Session {
             options,
             state: Mutex::new(state),
             writing: tokio::sync::Mutex::new(()),
+            tenure,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -302,6 +315,8 @@ impl Session {
     pub fn status(&self) -> SessionStatus {
         let view = self.view();
         let head = self.state().head.clone();
+        let era = self.shared.tenure.newest();
+        let in_force = era.generation() == self.shared.engine.generation();
         SessionStatus {
             name: self.shared.name.clone(),
             entries: view.len(),
@@ -309,6 +324,8 @@ impl Session {
             depth: head.depth,
             leaf: head.leaf,
             compaction: head.compaction,
+            generation: era.generation(),
+            quarantined: if in_force { era.ward.all() } else { Vec::new() },
         }
     }
 
