@@ -12,6 +12,7 @@
 mod commit;
 mod context;
 mod error;
+mod services;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
