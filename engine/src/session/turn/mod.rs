@@ -78,7 +78,8 @@ impl Session {
     /// The same, with takers of log messages and progress. A model that `services` hold goes before that of the setup.
     pub fn turn_with(&self, services: Services) -> Turn {
         let (era, number) = self.shared.tenure.begin(&self.shared.engine);
-        let services = self.lend(services, &era.in_force().setup);
+        let mut services = self.lend(services);
+        services.model = services.model.or_else(|| era.in_force().setup.model.clone());
         let turn = Turn {
             session: self.clone(),
             number,
@@ -89,12 +90,6 @@ impl Session {
         };
         turn.tell(EventKind::TurnBegan);
         turn
-    }
-
-    /// What plugins are lent in a turn.
-    fn lend(&self, mut services: Services, setup: &Setup) -> Services {
-        services.model = services.model.or_else(|| setup.model.clone());
-        services
     }
 }
 
