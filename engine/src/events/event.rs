@@ -100,6 +100,24 @@ pub enum EventKind {
         /// How it failed.
         reason: String,
     },
+    /// A tool result enters the view shortened.
+    ResultShortened {
+        /// Id of the plugin.
+        plugin: String,
+        /// The entry; the log keeps its whole text.
+        entry: EntryId,
+        /// Tokens of the whole text.
+        tokens_before: u32,
+        /// Tokens of what the model sees.
+        tokens_after: u32,
+    },
+    /// Another branch is in use, and says what was done on the one that was left.
+    BranchLeft {
+        /// Who wrote it: the id of a plugin, or of the host.
+        owner: String,
+        /// The entry that says it.
+        entry: EntryId,
+    },
     /// A link of the chain of `select` was skipped.
     LinkSkipped {
         /// Id of the plugin.

@@ -45,6 +45,16 @@ pub(super) fn write(event: &Event) {
         EventKind::Substituted { slot, from, to, .. } => {
             tell!(warn, "substituted", slot = slot.name(), from = from, to = to.as_deref().unwrap_or("the host"),)
         }
+        EventKind::ResultShortened { plugin, tokens_before, tokens_after, .. } => tell!(
+            debug,
+            "result shortened",
+            plugin = plugin,
+            tokens_before = tokens_before,
+            tokens_after = tokens_after,
+        ),
+        EventKind::BranchLeft { owner, entry } => {
+            tell!(info, "branch left", owner = owner, entry = tracing::field::display(entry));
+        }
         EventKind::LinkSkipped { plugin, .. } => tell!(warn, "link skipped", plugin = plugin),
         EventKind::ObserverFailed { plugin, hook, .. } => {
             tell!(warn, "observer failed", plugin = plugin, hook = hook);

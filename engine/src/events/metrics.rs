@@ -19,6 +19,12 @@ pub struct Metrics {
     pub compactions_failed: u64,
     /// Times that a successor or the host stood in for a plugin that failed.
     pub substitutions: u64,
+    /// Tool results that entered shortened.
+    pub results_shortened: u64,
+    /// Tokens by which they were shorter, together.
+    pub tokens_shortened: u64,
+    /// Branches that were left with a summary.
+    pub branches_left: u64,
     /// Links of `select` that were skipped.
     pub links_skipped: u64,
     /// Plans that were refused.
@@ -113,6 +119,11 @@ impl Metrics {
             }
             EventKind::PlanRefused { .. } => self.plans_refused += 1,
             EventKind::Substituted { .. } => self.substitutions += 1,
+            EventKind::ResultShortened { tokens_before, tokens_after, .. } => {
+                self.results_shortened += 1;
+                self.tokens_shortened += u64::from(tokens_before.saturating_sub(*tokens_after));
+            }
+            EventKind::BranchLeft { .. } => self.branches_left += 1,
             EventKind::LinkSkipped { .. } => self.links_skipped += 1,
             EventKind::Quarantined { .. } => self.quarantines += 1,
             EventKind::Committed { tokens_before, tokens_after, .. } => {
@@ -144,6 +155,9 @@ impl Metrics {
                 self.compactions_failed,
             ),
             counter("contextengine_substitutions_total", "Times that another one stood in.", self.substitutions),
+            counter("contextengine_results_shortened_total", "Results that entered shortened.", self.results_shortened),
+            counter("contextengine_tokens_shortened_total", "Tokens that they were shorter.", self.tokens_shortened),
+            counter("contextengine_branches_left_total", "Branches left with a summary.", self.branches_left),
             counter("contextengine_links_skipped_total", "Links of `select` that were skipped.", self.links_skipped),
             counter("contextengine_plans_refused_total", "Plans that were refused.", self.plans_refused),
             counter("contextengine_quarantines_total", "Plugins that were quarantined.", self.quarantines),

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use commit::{SessionCompactOptions, SessionCompacted};
 pub use error::SessionError;
-pub use turn::{SelectOptions, ToolOutcome, Turn, TurnCompactOptions, TurnDecision};
+pub use turn::{LeaveOptions, LeftBranch, SelectOptions, ToolOutcome, Turn, TurnCompactOptions, TurnDecision};
 
 use self::context::Context;
 use self::tenure::Tenure;
@@ -167,13 +167,18 @@ impl Session {
     /// An id is taken; [`SessionError::Stale`] if another process wrote to the session since this one last read it
     /// (see [`Session::refresh`]); or the store failed. Nothing was appended then.
     pub async fn append(&self, entries: Vec<Entry>) -> Result<(), SessionError> {
+        self.append_chosen(|| entries).await
+    }
+
+    /// The same with entries that are chosen at the moment of writing.
+    async fn append_chosen(&self, choose: impl FnOnce() -> Vec<Entry> + Send) -> Result<(), SessionError> {
+        let _writing = self.shared.writing.lock().await;
+        let mut entries = choose();
         if entries.is_empty() {
             return Ok(());
         }
-        let _writing = self.shared.writing.lock().await;
         let mut parent = self.state().head.leaf.clone();
         let now = self.now();
-        let mut entries = entries;
         let mut records = Vec::with_capacity(entries.len());
         for entry in &mut entries {
             entry.parent = parent.replace(entry.id.clone());

@@ -17,9 +17,11 @@
 //!
 //! A plugin that broke off or reached a limit is in [quarantine](crate::slots::Quarantine) from then on.
 
+mod append;
 mod ask;
 mod compact;
 mod decide;
+mod leave;
 mod observe;
 mod select;
 mod tools;
@@ -32,6 +34,7 @@ use std::sync::{Arc, Mutex};
 use self::ask::Seat;
 pub use self::compact::TurnCompactOptions;
 pub use self::decide::TurnDecision;
+pub use self::leave::{LeaveOptions, LeftBranch};
 pub use self::select::SelectOptions;
 pub use self::tools::ToolOutcome;
 use super::tenure::{self, Era};
@@ -245,6 +248,8 @@ mod tests {
             let _ = turn.decide(&pressure).await;
             let _ = turn.select(&SelectOptions::default()).await;
             let _ = turn.compact(&TurnCompactOptions::new(Trigger::Manual)).await;
+            let _ = turn.append(Vec::new()).await;
+            let _ = turn.leave_branch(None, &LeaveOptions::default()).await;
             turn.call_tool("", "").await
         });
         fn ending<F: Future + Send>(_: fn(Turn) -> F) {}
