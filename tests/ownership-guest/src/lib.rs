@@ -196,9 +196,13 @@ impl BranchSummarizer for Owner {
             "empty" => String::new(),
             "oversize" => oversize(),
             "long" => "word ".repeat(100_000),
-            _ => format!("summarised by {}", name().0),
+            _ => format!("{} entries, summarised by {}", view.len(), name().0),
         };
-        Ok(Summary { covers: Vec::new(), text, details: None })
+        let covers = match told.as_str() {
+            "bad-plan" => vec![Span::new(1, view.len())],
+            _ => vec![Span::new(0, view.len())],
+        };
+        Ok(Summary { covers, text, details: Some(r#"{"of":"the branch"}"#.to_owned()) })
     }
 }
 
