@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::MASK;
+use super::{MASK, private_key};
 
 /// The longest value that is looked at. Work is bounded by it where a quote has no end.
 const LONGEST: usize = 8 << 10;
@@ -212,6 +212,7 @@ fn open_end(bytes: &[u8], start: usize, sign: Sign, setting: bool) -> usize {
         b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' => true,
         // A break or a quote in a string of JSON.
         b'\\' => bytes.get(index + 1).is_some_and(|next| b"nrt\"'\\".contains(next)),
+        b'-' => bytes[index..].starts_with(private_key::BEGIN),
         b'&' | b'#' => sign == Sign::Query,
         b',' | b';' | b')' | b'}' | b']' | b'|' | b'>' => !setting,
         _ => false,

@@ -1,5 +1,7 @@
 //! Keys that say by their first letters whose they are.
 
+use super::private_key;
+
 use Alphabet::{Alnum, Dotted, Hex, Upper, Word};
 
 /// What the rest of a key is written in.
@@ -102,6 +104,8 @@ fn matches(bytes: &[u8], at: usize, (prefix, least, alphabet): (&str, usize, Alp
         return None;
     }
     let length = rest.iter().take_while(|byte| alphabet.has(**byte)).count();
+    let glued = (0..length).find(|at| rest[*at] == b'-' && rest[*at..].starts_with(private_key::BEGIN));
+    let length = glued.unwrap_or(length);
     // A full stop ends the sentence, not the key.
     let dots = rest[..length].iter().rev().take_while(|byte| **byte == b'.').count();
     Some(at + prefix.len() + length - dots)

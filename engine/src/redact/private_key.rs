@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// How the first line begins.
+pub(super) const BEGIN: &[u8] = b"-----BEGIN ";
+
 /// Lines of letters that stand between the first line of a block and its data.
 const FIELDS: [&str; 5] = ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Hash:"];
 
@@ -15,7 +18,7 @@ pub(super) fn block(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?.strip_prefix("-----BEGIN ")?;
     let label = &rest[..rest.floor_char_boundary(LABEL)];
     let label = &label[..label.find("-----")?];
-    if !label.contains("PRIVATE KEY") || label.contains(['\n', '\\']) {
+    if !label.contains("PRIVATE KEY") || label.contains(|c: char| !matches!(c, 'A'..='Z' | '0'..='9' | ' ')) {
         return None;
     }
     let data = at + "-----BEGIN ".len() + label.len() + "-----".len();

@@ -26,7 +26,7 @@ pub(super) fn secrets(text: &str) -> Vec<Range<usize>> {
         // `\n` of a JSON string is no part of the word behind it.
         let escaped = at > 0 && bytes[at - 1] == b'\\' && matches!(bytes[at], b'n' | b'r' | b't');
         let start = at + usize::from(escaped);
-        let end = start + bytes[start..].iter().take_while(|byte| is_run(**byte)).count();
+        let end = start + run(&bytes[start..]);
         let secret = in_word(text, start..end);
         at = secret.as_ref().map_or(end.max(at + 1), |secret| secret.end);
         found.extend(secret);
@@ -37,7 +37,7 @@ pub(super) fn secrets(text: &str) -> Vec<Range<usize>> {
 /// The first secret that a word is, holds, or introduces.
 fn in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    if bytes[word.clone()].starts_with(b"-----BEGIN") {
+    if bytes[word.start..].starts_with(private_key::BEGIN) {
         return private_key::block(text, word.start);
     }
     if let Some(end) = prefixes::web_token(bytes, word.start) {
@@ -46,6 +46,13 @@ fn in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let begins = |at: &usize| *at == word.start || matches!(bytes[at - 1], b'-' | b'_');
     let key = word.clone().filter(begins).find_map(|at| prefixes::key(bytes, at).map(|end| at..end));
     key.or_else(|| header::value(text, word.clone())).or_else(|| assigned::value(text, word))
+}
+
+/// Bytes of the word that the bytes begin with. A block of a key that is glued to it is a word of its own.
+fn run(bytes: &[u8]) -> usize {
+    let glued = |at: &usize| *at > 0 && bytes[*at] == b'-' && bytes[*at..].starts_with(private_key::BEGIN);
+    let length = bytes.iter().take_while(|byte| is_run(**byte)).count();
+    (0..length).find(glued).unwrap_or(length)
 }
 
 fn is_run(byte: u8) -> bool {
