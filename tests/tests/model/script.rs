@@ -1,0 +1,1 @@
+//! Scripts for the model of tests and of the command line.
