@@ -3,6 +3,8 @@
 
 mod answers;
 mod failures;
+#[cfg(feature = "genai")]
+mod genai;
 mod script;
 mod server;
 mod spans;

@@ -278,7 +278,7 @@ impl ModelConfig {
         }
         #[cfg(feature = "genai")]
         if self.provider == Provider::Genai {
-            return Ok(Arc::new(super::genai::GenaiModel::new(self)?));
+            return Ok(Arc::new(super::http::GenaiModel::new(self)?));
         }
         let base_url = self.base_url.as_deref().unwrap_or(self.provider.base_url());
         let endpoint = Endpoint::new(self.provider, base_url)?;

@@ -25,7 +25,8 @@ where
     }
 
     /// Its input window in tokens. Default: not known.
-    pub fn window(mut self, tokens: u32) -> Self {
+    #[must_use]
+    pub fn with_window(mut self, tokens: u32) -> Self {
         self.window = Some(tokens);
         self
     }

@@ -33,8 +33,6 @@ mod allowance;
 #[cfg(feature = "providers")]
 mod config;
 mod function;
-#[cfg(feature = "genai")]
-mod genai;
 #[cfg(feature = "providers")]
 mod http;
 mod overflow;
@@ -168,6 +166,23 @@ pub enum ModelError {
     /// Anything else, in the provider's words. Asking again does not help.
     #[error("the provider failed: {0}")]
     Provider(String),
+}
+
+impl ModelError {
+    /// A short name, for records and scripts: `absent`, `too-long`, `over-budget`, `rate-limited`, `timeout`,
+    /// `unavailable`, `unreachable` or `provider`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::TooLong { .. } => "too-long",
+            Self::OverBudget => "over-budget",
+            Self::RateLimited { .. } => "rate-limited",
+            Self::Timeout => "timeout",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Unreachable(_) => "unreachable",
+            Self::Provider(_) => "provider",
+        }
+    }
 }
 
 /// The answer of a model, to be awaited. Dropping it cancels the request.

@@ -78,7 +78,8 @@ impl ScriptedModel {
     }
 
     /// Its input window in tokens. Default: what the script says, or not known.
-    pub fn window(mut self, tokens: u32) -> Self {
+    #[must_use]
+    pub fn with_window(mut self, tokens: u32) -> Self {
         self.settings.window = Some(tokens);
         self
     }

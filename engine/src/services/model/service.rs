@@ -113,6 +113,9 @@ impl ModelService {
         allowance: &Allowance,
         deadline: Instant,
     ) -> Result<Completion, ModelError> {
+        if deadline <= Instant::now() {
+            return Err(ModelError::Timeout);
+        }
         let prompt = masked(prompt);
         let input_tokens = self.count(&prompt.system).saturating_add(self.count(&prompt.user)).saturating_add(FRAME);
         let window = self.model.window();
@@ -133,7 +136,13 @@ impl ModelService {
             let now = Instant::now();
             match self.options.retries.wait(&error, attempt, retry::chance()) {
                 Some(wait) if now.checked_add(wait).is_some_and(|then| then < deadline) => {
-                    tracing::debug!(model = self.name(), attempt, wait_ms = millis(wait), %error, "model request will be repeated");
+                    tracing::debug!(
+                        model = self.name(),
+                        attempt,
+                        wait_ms = millis(wait),
+                        error = error.kind(),
+                        "model request will be repeated"
+                    );
                     tokio::time::sleep(wait).await;
                 }
                 _ => return Err(error),
@@ -198,7 +207,8 @@ impl ModelService {
                 span.record("finish", completion.finish.name());
             }
             Err(error) => {
-                span.record("error", tracing::field::display(error));
+                // Not its words: a provider may quote the prompt.
+                span.record("error", error.kind());
             }
         }
         outcome

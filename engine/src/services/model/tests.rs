@@ -76,7 +76,7 @@ fn no_secret_of_a_prompt_reaches_the_model() {
 
 #[test]
 fn a_prompt_that_cannot_fit_is_not_sent_and_costs_nothing() {
-    let model = Arc::new(ScriptedModel::new([answer("done"), answer("done")]).window(FRAME + 4 + 10));
+    let model = Arc::new(ScriptedModel::new([answer("done"), answer("done")]).with_window(FRAME + 4 + 10));
     let service = ModelService::with_options(model.clone(), quick());
     let allowance = plenty();
     run(async {
@@ -286,7 +286,7 @@ fn reasoning_is_no_part_of_the_text_and_an_empty_answer_is_an_error_that_says_wh
 #[test]
 fn an_answer_without_room_in_a_full_window_is_a_prompt_that_is_too_long() {
     let full = Completion { finish: Finish::Truncated, input_tokens: 99, output_tokens: 1, ..Completion::new("") };
-    let model = Arc::new(ScriptedModel::new([Ok(full)]).window(100));
+    let model = Arc::new(ScriptedModel::new([Ok(full)]).with_window(100));
     let service = ModelService::with_options(model, quick());
     let error = run(service.complete(&prompt("a"), &plenty(), soon()));
     assert_eq!(error, Err(ModelError::TooLong { window: Some(100) }));

@@ -6,6 +6,8 @@
 
 mod anthropic;
 mod failure;
+#[cfg(feature = "genai")]
+mod genai;
 mod hints;
 mod openai;
 
@@ -17,6 +19,8 @@ use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
 use self::failure::Failure;
+#[cfg(feature = "genai")]
+pub(super) use self::genai::GenaiModel;
 use super::config::{ModelConfig, ModelConfigError, OutputLimit, Provider};
 use super::{Completion, Model, ModelError, ModelFuture, Prompt, Secret};
 
