@@ -15,7 +15,7 @@
 
 use std::fmt::Write;
 
-use crate::budget::ends_bytes;
+use crate::budget::{ends_bytes, head_bytes};
 use crate::types::{Block, EntryInfo, EntryKind, Position, Span};
 use crate::view::View;
 
@@ -110,6 +110,32 @@ pub fn render_positions(view: &dyn View, positions: impl IntoIterator<Item = Pos
         }
     }
     text
+}
+
+/// A text as one line: runs of white space are one space, and what is longer than `max` bytes ends with `…`.
+///
+/// ```
+/// use contextengine_sdk::transcript::one_line;
+/// assert_eq!(one_line("  fix\n\tit ", 20), "fix it");
+/// assert_eq!(one_line("fix the parser", 10), "fix the…");
+/// ```
+pub fn one_line(text: &str, max: usize) -> String {
+    const ELLIPSIS: &str = "…";
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > max {
+            let room = max.saturating_sub(ELLIPSIS.len());
+            let short = head_bytes(&line, room);
+            // At a space, unless that would lose more than half.
+            let end = short.rfind(' ').filter(|&at| at > room / 2).unwrap_or(short.len());
+            return if max < ELLIPSIS.len() { String::new() } else { format!("{}{ELLIPSIS}", short[..end].trim_end()) };
+        }
+    }
+    line
 }
 
 fn write_entry(text: &mut String, view: &dyn View, at: Position, entry: &EntryInfo, style: &Style) {
@@ -213,6 +239,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_line_is_one_line_of_at_most_so_many_bytes(text in "[a-zä \n]{0,60}", max in 0usize..40) {
+            let line = one_line(&text, max);
+            prop_assert!(line.len() <= max && !line.contains('\n') && line.trim() == line);
+        }
+
         #[test]
         fn no_result_takes_more_than_its_share(text in "[a-zä\n]{0,300}", max in 0usize..200) {
             let view = MemoryView::new().call("1", "x", "{}").result("1", text);
