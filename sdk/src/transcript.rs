@@ -138,6 +138,41 @@ pub fn one_line(text: &str, max: usize) -> String {
     line
 }
 
+/// Markup with which models call tools or end their turn. A summary that holds it can be taken for a call.
+pub const TOOL_MARKUP: [&str; 9] = [
+    "<function_calls>",
+    "<tool_call>",
+    "<tool_calls>",
+    "<tool_use>",
+    "<invoke name=",
+    "[TOOL_CALLS]",
+    "<|tool_call",
+    "<|im_end|>",
+    "<|im_start|>",
+];
+
+/// Words that are quoted in a summary, so that nothing of them is taken for a part of it: fences of code become
+/// quotation marks, [`TOOL_MARKUP`] gets other brackets, and a heading is no heading any more.
+///
+/// ```
+/// use contextengine_sdk::transcript::quotable;
+/// assert_eq!(quotable("# Goal\n```rust\n<tool_call>"), "\\# Goal\n'''rust\n‹tool_call›");
+/// ```
+pub fn quotable(text: &str) -> String {
+    let mut quoted = text.replace("```", "'''").replace("~~~", "'''");
+    for markup in TOOL_MARKUP {
+        if quoted.contains(markup) {
+            let harmless = markup.replace('<', "‹").replace('>', "›").replace('[', "(").replace(']', ")");
+            quoted = quoted.replace(markup, &harmless);
+        }
+    }
+    let lines = quoted.split('\n').map(|line| match line.trim_start().strip_prefix('#') {
+        Some(_) => format!("\\{}", line.trim_start()),
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn write_entry(text: &mut String, view: &dyn View, at: Position, entry: &EntryInfo, style: &Style) {
     for block in view.blocks(at) {
         match block {
