@@ -235,7 +235,7 @@ fn complaint(text: &str) -> String {
         COMPLAINTS.iter().any(|word| line.contains(word))
     };
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines().find(complains).or_else(|| lines().last()).unwrap_or_default().to_owned()
+    lines().find(complains).or_else(|| lines().next_back()).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
