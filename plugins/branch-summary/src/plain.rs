@@ -59,10 +59,11 @@ fn focus(facts: &Facts) -> Body {
 }
 
 fn done(facts: &Facts) -> Vec<String> {
-    let mut lines = vec![format!("- {} entries, {} requests of the user", facts.entries, facts.turns)];
+    let entries = if facts.entries == 1 { "1 entry".to_owned() } else { format!("{} entries", facts.entries) };
+    let mut lines = vec![format!("- {entries}, {} of the user", counted(facts.turns, "request"))];
     lines.extend(facts.tools.iter().map(|(tool, calls)| match calls.failed {
-        0 => format!("- {tool}: {} calls", calls.made),
-        failed => format!("- {tool}: {} calls, {failed} failed", calls.made),
+        0 => format!("- {tool}: {}", counted(calls.made, "call")),
+        failed => format!("- {tool}: {}, {failed} failed", counted(calls.made, "call")),
     }));
     lines
 }
@@ -77,4 +78,9 @@ fn ended(facts: &Facts) -> String {
         parts.push(format!("Last answer: {}", facts.answer));
     }
     parts.join("\n\n")
+}
+
+fn counted(count: u32, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

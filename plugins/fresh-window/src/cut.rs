@@ -65,7 +65,32 @@ pub(crate) fn cut(view: &dyn View, layout: &Layout, target: u32, config: &Config
         }
         stay.insert(entry.group);
     }
+    stay.extend(keep_the_last_word(view, layout, &stay));
     divide(layout, request, &stay)
+}
+
+/// The group of the last entry, where the new window would otherwise end with the model's words and did not before:
+/// then the model would have nothing to answer, and the host refuses that.
+fn keep_the_last_word(view: &dyn View, layout: &Layout, stay: &BTreeSet<u32>) -> Option<u32> {
+    let newest_first = (0..layout.len()).rev().filter_map(|at| layout.entry(at).map(|entry| (at, entry)));
+    let mut spoken = newest_first.filter(|(at, _)| role(view, layout, *at) != "system");
+    let (last, entry) = spoken.next()?;
+    if role(view, layout, last) == "assistant" || stay.contains(&entry.group) {
+        return None;
+    }
+    let (kept, _) = spoken.find(|(_, entry)| stay.contains(&entry.group))?;
+    (role(view, layout, kept) == "assistant").then_some(entry.group)
+}
+
+/// Under which role a provider reads an entry.
+fn role(view: &dyn View, layout: &Layout, at: Position) -> String {
+    let usual = || match layout.entry(at).map(|entry| entry.kind) {
+        Some(EntryKind::System) => "system",
+        Some(EntryKind::Assistant) => "assistant",
+        Some(EntryKind::ToolResult) => "tool",
+        _ => "user",
+    };
+    view.attribute(at, "role").unwrap_or_else(|| usual().to_owned())
 }
 
 fn divide(layout: &Layout, request: Option<Position>, stay: &BTreeSet<u32>) -> Cut {

@@ -30,6 +30,10 @@ use text::Beside;
 /// target than a window that does not say what is missing from it.
 const LEAST_ROOM: u32 = 250;
 
+/// Tokens that the host counts for an entry beside its text: the frame of a message in the provider's format. Some
+/// four; what is too many here only makes the text a line shorter.
+const ENTRY_FRAME: u32 = 8;
+
 /// The strategy.
 #[derive(Debug)]
 pub struct FreshWindow {
@@ -118,7 +122,9 @@ impl FreshWindow {
     ) -> Option<String> {
         let left = request.target.saturating_sub(cut.kept_tokens).max(LEAST_ROOM);
         let wanted = corrections.tighten(self.config.text_tokens).max(LEAST_ROOM).min(left);
-        let room = cut.folded_tokens.checked_sub(least_saving)?.min(wanted);
+        // Names that the host misses come on top: what they displaced would be missed next.
+        let wanted = wanted.saturating_add(text::names_cost(host, corrections));
+        let room = cut.folded_tokens.checked_sub(least_saving)?.min(wanted).checked_sub(ENTRY_FRAME)?;
         let beside = Beside { focus: request.focus.as_deref(), of_this_turn: cut.of_this_turn, corrections };
         text::write(host, folded, &beside, &self.config, room)
     }

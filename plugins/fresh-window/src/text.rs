@@ -31,11 +31,11 @@ pub(crate) struct Beside<'a> {
     pub(crate) corrections: &'a Corrections,
 }
 
-/// The text in at most `limit` tokens; `None` if not even the sums fit.
+/// The text in at most `limit` tokens; `None` if not even the sums fit, and what the host asked for.
 pub(crate) fn write(host: &Host, folded: &Folded, beside: &Beside<'_>, config: &Config, limit: u32) -> Option<String> {
     let least = if beside.corrections.too_little { ROOMY } else { 0 };
     let sections = [
-        Section::new(NAMES, 50, Body::Text(names(beside.corrections))),
+        Section::new(NAMES, 50, Body::Lists(vec![("- ".to_owned(), beside.corrections.names.clone())])),
         Section::new(
             REQUESTS,
             3,
@@ -66,7 +66,10 @@ pub(crate) fn write(host: &Host, folded: &Folded, beside: &Beside<'_>, config: &
         Section::new(format!("## {heading}"), 50, Body::Text(words))
     });
     let sections: Vec<Section> = sections.into_iter().chain(missing).collect();
-    fit(host, &head(folded, beside), &sections, FOOT, limit).map(|Fitted { text, .. }| text)
+    let Fitted { text, .. } = fit(host, &head(folded, beside), &sections, FOOT, limit)?;
+    let Corrections { names, headings, .. } = beside.corrections;
+    // Without what the host asked for it would be refused again.
+    names.iter().chain(headings).all(|asked| text.contains(asked)).then_some(text)
 }
 
 fn head(folded: &Folded, beside: &Beside<'_>) -> String {
@@ -77,7 +80,7 @@ fn head(folded: &Folded, beside: &Beside<'_>) -> String {
     );
     if beside.of_this_turn > 0 {
         head.push_str(&format!(
-            "\n{} of the entries are steps of the turn in progress; what follows the request are its newest ones.",
+            "\nEntries of the turn in progress among them: {}. What follows the request are its newest steps.",
             beside.of_this_turn
         ));
     }
@@ -98,8 +101,14 @@ fn sums(folded: &Folded) -> String {
     )
 }
 
-fn names(corrections: &Corrections) -> String {
-    if corrections.names.is_empty() { String::new() } else { format!("- {}", corrections.names.join(", ")) }
+/// Tokens that the names take that the host misses.
+pub(crate) fn names_cost(host: &Host, corrections: &Corrections) -> u32 {
+    /// What joining the section to the others can cost.
+    const JOINTS: u32 = 4;
+    if corrections.names.is_empty() {
+        return 0;
+    }
+    host.count(&format!("\n\n{NAMES}\n- {}", corrections.names.join(", "))).saturating_add(JOINTS)
 }
 
 /// Modified files first, newest first.

@@ -125,7 +125,7 @@ fn a_turn_that_is_longer_than_the_target_keeps_its_newest_steps() {
     let kept = kept(&plan);
     assert_eq!((kept[0], *kept.last().unwrap()), (0, 40));
     let summary = summary(&plan);
-    assert!(summary.text.contains("entries are steps of the turn in progress"), "{}", summary.text);
+    assert!(summary.text.contains("Entries of the turn in progress among them: "), "{}", summary.text);
     let tokens: u32 =
         kept.iter().flat_map(|&at| view.entries(contextengine_sdk::Span::one(at))).map(|e| e.tokens).sum();
     assert!(tokens + TestHost::new().count(&summary.text) <= 800, "{tokens}");
@@ -169,6 +169,12 @@ fn corrections_change_the_next_proposal() {
     assert!(text("{}", &["over-target: 9 tokens"]).len() <= text("{}", &[]).len());
     let view = session();
     let mut request = request(&view, 1_000);
+    request.corrections = vec![format!(
+        "lost-identifiers: {}",
+        (0..200).map(|n| format!("src/a_long_name_{n}.rs, ")).collect::<String>()
+    )];
+    let outcome = plugin(codex).compress(&view, &TestHost::new(), &request).unwrap();
+    assert!(matches!(outcome, Outcome::Unchanged(_)), "what is asked for does not fit: {outcome:?}");
     request.corrections = vec!["lost-request at position 1: it is the latest request".to_owned()];
     assert!(kept(&plan_for("{}", &view, &request)).contains(&1));
 }

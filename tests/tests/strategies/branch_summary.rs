@@ -84,22 +84,20 @@ fn any_session() -> impl Strategy<Value = Vec<Entry>> {
 }
 
 fn any_model() -> impl Strategy<Value = Option<(String, u8)>> {
-    prop::option::of((
-        prop_oneof![
-            Just(HEADINGS.to_owned()),
-            "[a-z#\n ]{0,200}",
-            Just(format!("{HEADINGS}{}", " long".repeat(3_000)))
-        ],
-        0u8..5,
-    ))
+    let texts = prop_oneof![
+        3 => Just(HEADINGS.to_owned()),
+        1 => "[a-z#\n ]{0,200}",
+        1 => Just(format!("{HEADINGS}{}", " long".repeat(3_000))),
+    ];
+    prop_oneof![1 => Just(None), 4 => (texts, 0u8..7).prop_map(Some)]
 }
 
 fn scripted(model: Option<(String, u8)>) -> TestHost {
     match model {
         None => host(),
-        Some((text, 0 | 1)) => host().answers([text.clone(), text]),
-        Some((text, 2)) => host().answer(text, Finish::Truncated),
-        Some((text, 3)) => host().answer(text, Finish::Refused),
+        Some((text, 0..=3)) => host().answers([text.clone(), text]),
+        Some((text, 4)) => host().answer(text, Finish::Truncated),
+        Some((text, 5)) => host().answer(text, Finish::Refused),
         Some(_) => host().fails(ModelError::TooLong(None)).fails(ModelError::Timeout),
     }
 }
