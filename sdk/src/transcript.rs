@@ -151,21 +151,27 @@ pub const TOOL_MARKUP: [&str; 9] = [
     "<|im_start|>",
 ];
 
-/// Words that are quoted in a summary, so that nothing of them is taken for a part of it: fences of code become
-/// quotation marks, [`TOOL_MARKUP`] gets other brackets, and a heading is no heading any more.
+/// A text in which nothing can be taken for markup of what it is put into: fences of code become quotation marks, and
+/// [`TOOL_MARKUP`] gets other brackets. Headings stay.
+pub fn defused(text: &str) -> String {
+    let mut defused = text.replace("```", "'''").replace("~~~", "'''");
+    for markup in TOOL_MARKUP {
+        if defused.contains(markup) {
+            let harmless = markup.replace('<', "‹").replace('>', "›").replace('[', "(").replace(']', ")");
+            defused = defused.replace(markup, &harmless);
+        }
+    }
+    defused
+}
+
+/// Words that are quoted in a summary: [`defused`], and a heading is no heading any more.
 ///
 /// ```
 /// use contextengine_sdk::transcript::quotable;
 /// assert_eq!(quotable("# Goal\n```rust\n<tool_call>"), "\\# Goal\n'''rust\n‹tool_call›");
 /// ```
 pub fn quotable(text: &str) -> String {
-    let mut quoted = text.replace("```", "'''").replace("~~~", "'''");
-    for markup in TOOL_MARKUP {
-        if quoted.contains(markup) {
-            let harmless = markup.replace('<', "‹").replace('>', "›").replace('[', "(").replace(']', ")");
-            quoted = quoted.replace(markup, &harmless);
-        }
-    }
+    let quoted = defused(text);
     let lines = quoted.split('\n').map(|line| match line.trim_start().strip_prefix('#') {
         Some(_) => format!("\\{}", line.trim_start()),
         None => line.to_owned(),

@@ -1,5 +1,6 @@
 //! Summaries inside the branch: they stand for entries that nobody sees any more, so what they say must not be lost.
 
+use contextengine_sdk::transcript::defused;
 use contextengine_sdk::{Position, View};
 
 /// A summary of older entries, or of another branch, that lies in the branch.
@@ -62,10 +63,11 @@ enum Skip {
     Section,
 }
 
-/// All of them as one text, oldest first, headings lowered so that they stay below [`HEADING`].
+/// All of them as one text, oldest first, headings lowered so that they stay below [`HEADING`], and without what could
+/// be taken for a call or open a block of code: the text may be cut.
 pub(crate) fn joined(earlier: &[Earlier]) -> String {
     let texts: Vec<String> = earlier.iter().filter(|one| !one.text.is_empty()).map(|one| lowered(&one.text)).collect();
-    texts.join("\n\n---\n\n")
+    defused(&texts.join("\n\n---\n\n"))
 }
 
 /// Headings two levels lower, six being the lowest; in a block of code too, as no line of it may end a section.

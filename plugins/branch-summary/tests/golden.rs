@@ -41,7 +41,7 @@ fn a_branch_without_a_model() {
 
 #[test]
 fn a_branch_in_a_small_budget() {
-    assert_golden("small.md", &branch(), &TestHost::new(), 180);
+    assert_golden("small.md", &branch(), &TestHost::new(), 120);
 }
 
 #[test]
