@@ -87,7 +87,8 @@ impl Folded {
     fn request(&mut self, view: &dyn View, at: Position, config: &Config) {
         self.turns += 1;
         let words = one_line(&quotable(&view.text(at, Some(READ))), config.line_bytes);
-        if words.is_empty() {
+        // A command to the agent program alone, like `/mode`, asks the model for nothing.
+        if words.is_empty() || words.starts_with('/') && !words.contains(' ') && !words[1..].contains('/') {
             return;
         }
         // By its id the entry is found again where recall knows ids.

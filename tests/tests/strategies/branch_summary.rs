@@ -1,9 +1,13 @@
 //! The strategy `branch-summary` on the engine's own views.
+#![allow(clippy::print_stdout, reason = "says what was measured")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use std::sync::Arc;
 
 use branch_summary::BranchSummary;
+use contextengine::Engine;
+use contextengine::format::Document;
+use contextengine::plugin::LoadOptions;
 use contextengine::tokens::{EntryCounter, TiktokenCounter, Vocabulary};
 use contextengine::transcript::{Block, Compaction, Entry, EntryKind, ToolCall, ToolResult};
 use contextengine::view::{View, ViewOptions};
@@ -12,7 +16,7 @@ use contextengine_sdk::{
     BranchRequest, BranchSummarizer, Failure, Finish, ModelError, Plugin as _, Span, Summary, View as _,
 };
 use contextengine_tests::native::NativeView;
-use contextengine_tests::{cases, generate, layouts};
+use contextengine_tests::{cases, component, generate, layouts};
 use proptest::prelude::*;
 
 const HEADINGS: &str = "## Goal\nport it\n## Constraints & Preferences\nnone\n## Progress\nkept src/kept.rs\n\
@@ -174,5 +178,35 @@ fn twenty_branches_in_each_other_lose_no_file_and_stay_within_the_budget() {
         assert_eq!(details["modifiedFiles"], serde_json::json!(expected));
         assert_eq!(made.text.matches("## Files\n").count(), 1, "{}", made.text);
         summary = Some(made);
+    }
+}
+
+#[test]
+fn the_component_exports_the_hook_and_nothing_else() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let hooks = runtime.block_on(async {
+        let engine = Engine::builder().build().unwrap();
+        let options = LoadOptions::with_config(r#"{"preset": "pi"}"#);
+        let plugin = engine.load(&component("branch-summary"), options).await.unwrap();
+        plugin.hooks().iter().map(|hook| format!("{hook:?}")).collect::<Vec<_>>()
+    });
+    assert_eq!(hooks, ["BranchSummarizer"]);
+}
+
+/// The sessions of the corpus, if there is one, and the sample of the repository, each as if it were one branch.
+#[test]
+fn real_sessions_fit_any_budget() {
+    let sample = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples/coding-session.jsonl");
+    let folder = std::env::var_os("CONTEXTENGINE_CORPUS").map(|folder| std::fs::read_dir(folder).unwrap());
+    let corpus = folder.into_iter().flatten().map(|entry| entry.unwrap().path());
+    for path in std::iter::once(sample).chain(corpus) {
+        let Ok(document) = Document::read_bytes(&std::fs::read(&path).unwrap(), None) else { continue };
+        let view = NativeView(View::new(document.context().to_vec(), &counter(), ViewOptions::default()));
+        for budget in [100, 500, 2_000, 8_000] {
+            let summary = summarize(&view, &host(), budget, None).unwrap();
+            let tokens = counter().text(&summary.text);
+            assert!(tokens <= budget, "{}: {tokens} of {budget}", path.display());
+            println!("{}: {} tokens, budget {budget}: {tokens}", path.display(), view.0.tokens());
+        }
     }
 }

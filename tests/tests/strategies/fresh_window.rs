@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use contextengine::hooks::{self, Trigger, Urgency};
 use contextengine::plan::{DefectKind, GatePolicy, PlanRefused, Rules, SummaryGate, VerifiedPlan, verify};
+use contextengine::plugin::LoadOptions;
 use contextengine::tokens::{EntryCounter, TiktokenCounter, Vocabulary};
 use contextengine::transcript::{Block, Entry, EntryId, EntryKind, Reasoning, Timestamp, ToolCall, ToolResult};
 use contextengine::view::{View, ViewOptions};
-use contextengine::{Window, plan};
+use contextengine::{CompactOptions, Compacted, Engine, Window, plan};
 use contextengine_sdk::memory::TestHost;
 use contextengine_sdk::{self as sdk, Compressor, Outcome, Plugin as _, Services};
 use contextengine_tests::native::{NativeView, compress_request};
-use contextengine_tests::{cases, generate, layouts};
+use contextengine_tests::{cases, component, generate, layouts};
 use fresh_window::FreshWindow;
 use proptest::prelude::*;
 
@@ -214,4 +215,24 @@ fn twenty_new_windows_keep_the_pinned_rule_and_sum_up_what_was_taken_out() {
         entries = after.entries().to_vec();
     }
     assert!(paths > 5 && largest < 1_300, "{paths} files, {largest} tokens");
+}
+
+#[test]
+fn the_component_proposes_what_the_same_source_does_natively() {
+    let entries = numbered(generate::session(300, 300_000), "e");
+    let before = view(entries);
+    let target = Window::new(WINDOW).target();
+    let native = FreshWindow::configure("{}").unwrap();
+    let expected = attempt(&native, &before, target, &Rules::new(target)).unwrap().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let done = runtime.block_on(async {
+        let engine = Engine::builder().build().unwrap();
+        let plugin = engine.load(&component("fresh-window"), LoadOptions::default()).await.unwrap();
+        let options = CompactOptions::new(pressure(&before), target);
+        engine.compact(&plugin, &before, &options, engine.services()).await.unwrap()
+    });
+    let Compacted::Done(compaction) = done else { panic!("nothing was done") };
+    let text = |view: &View| view.last_compaction().unwrap().summary;
+    assert_eq!(text(compaction.view()), text(expected.applied().view()));
+    assert_eq!(compaction.view().tokens(), expected.tokens_after());
 }
