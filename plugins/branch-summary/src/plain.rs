@@ -2,7 +2,7 @@
 
 use contextengine_sdk::Host;
 use contextengine_sdk::sections::{Body, Keep, Section, fit};
-use contextengine_sdk::transcript::quotable;
+use contextengine_sdk::transcript::{defused, one_line, quotable};
 
 use crate::earlier::{BY_RULES, HEAD, HEADING, RETURNED, joined};
 use crate::gather::Facts;
@@ -43,7 +43,9 @@ pub(crate) fn summary(host: &Host, facts: &Facts, budget: u32) -> Option<Plain> 
 
 /// Files, newest first where not all fit.
 pub(crate) fn files(facts: &Facts, weight: u32) -> Section {
-    let newest_first = |paths: Vec<String>| paths.into_iter().rev().collect();
+    // A path is what a model wrote as one: it can hold anything.
+    let shown = |path: &String| defused(&one_line(path, usize::MAX));
+    let newest_first = |paths: Vec<String>| paths.iter().rev().map(shown).collect();
     let read = facts.files.only_read().map(str::to_owned).collect();
     let lists = vec![
         ("- modified: ".to_owned(), newest_first(facts.files.modified.clone())),

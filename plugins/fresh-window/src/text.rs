@@ -1,7 +1,7 @@
 //! The text that says where the rest is: writing it, and reading it back.
 
 use contextengine_sdk::sections::{Body, Fitted, Keep, Section, fit};
-use contextengine_sdk::transcript::{one_line, quotable};
+use contextengine_sdk::transcript::{defused, one_line, quotable};
 use contextengine_sdk::{Host, budget};
 
 use crate::config::Config;
@@ -113,7 +113,9 @@ pub(crate) fn names_cost(host: &Host, corrections: &Corrections) -> u32 {
 
 /// Modified files first, newest first.
 fn files(host: &Host, folded: &Folded, tokens: u32) -> String {
-    let newest_first = |paths: Vec<String>| paths.into_iter().rev().collect::<Vec<_>>();
+    // A path is what a model wrote as one: it can hold anything.
+    let shown = |path: &String| defused(&one_line(path, usize::MAX));
+    let newest_first = |paths: Vec<String>| paths.iter().rev().map(shown).collect::<Vec<_>>();
     let modified = newest_first(folded.files.modified.clone());
     let read = newest_first(folded.files.only_read().map(str::to_owned).collect());
     let modified = budget::list(host, "- modified: ", &modified, tokens);
