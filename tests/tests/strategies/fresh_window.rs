@@ -156,8 +156,8 @@ proptest! {
         }
     }
 
-    /// Under hard urgency the second plan may still be over a target that what must stay alone exceeds. In a session so
-    /// small that a text with all names would save nothing, names can displace each other.
+    /// Under hard urgency the second plan may still be over a target that what must stay alone exceeds. Where little is
+    /// folded, a text with all names would save nothing: then names can displace each other.
     #[test]
     fn corrections_mend_everything_but_a_target_that_cannot_be_met(
         view in any_view(), config in any_config(), target in 300u32..4_000, strict in any::<bool>(),
@@ -170,8 +170,7 @@ proptest! {
         };
         if let Err(refused) = attempt(&plugin, &view, target, &rules) {
             let excused = if strict { DefectKind::LostIdentifiers } else { DefectKind::OverTarget };
-            let left = refused.defects().iter();
-            let left = left.filter(|defect| defect.kind != excused || strict && view.tokens() > 2_000);
+            let left = refused.defects().iter().filter(|defect| defect.kind != excused);
             prop_assert_eq!(left.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
         }
     }
