@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contextengine::Engine;
-use contextengine::Setup;
 use contextengine::hooks::{Trigger, Usage, Verdict};
 use contextengine::plugin::{LoadOptions, Plugin};
 use contextengine::session::{SelectOptions, Session, SessionError, TurnCompactOptions};
@@ -13,6 +12,7 @@ use contextengine::slots::{Origin, Slot};
 use contextengine::store::{LogBody, MemoryStore, NewSession, Page, Seq, SqliteOptions, SqliteStore, Store};
 use contextengine::transcript::{Block, Entry, EntryKind, ToolCall, ToolResult};
 use contextengine::view::ViewOptions;
+use contextengine::{Setup, Window};
 use contextengine_tests::{cases, component};
 
 use super::fixture::{bind_compress, engine, id, load, run, setup};
@@ -44,14 +44,23 @@ async fn plugins(engine: &Engine) -> Vec<Plugin> {
 fn shuffled(plugins: &[Plugin], generation: usize) -> Setup {
     let [a, b, c, last] = plugins else { panic!("{} plugins", plugins.len()) };
     let (first, second) = if generation % 2 == 0 { (a, b) } else { (b, a) };
-    setup(|slots| {
+    let mut shuffled = setup(|slots| {
         bind_compress(slots, &[first, second, last]);
         for slot in [Slot::Select, Slot::Observers, Slot::Tools] {
             slots.claim(slot, c, Origin::here()).unwrap();
         }
         slots.claim(Slot::Select, a, Origin::here()).unwrap();
         slots.claim(Slot::Observers, b, Origin::here()).unwrap();
-    })
+    });
+    // Full every few turns.
+    shuffled.window = Window::new(2_000).with_reserve(500);
+    shuffled
+}
+
+/// Megabytes of this process in memory, where the system says so.
+fn resident() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(pages.split_whitespace().nth(1)?.parse::<u64>().ok()? * 4 / 1_024)
 }
 
 /// A request, a call, its result and an answer.
@@ -97,7 +106,7 @@ async fn soak(store: Arc<dyn Store>) {
     let engine = engine();
     let plugins = plugins(&engine).await;
     engine.install(shuffled(&plugins, 0));
-    let started = Instant::now();
+    let (started, resident_before) = (Instant::now(), resident());
     let sessions: Vec<_> = (0..SESSIONS)
         .map(|number| {
             let (engine, store, plugins) = (engine.clone(), Arc::clone(&store), plugins.clone());
@@ -130,12 +139,14 @@ async fn soak(store: Arc<dyn Store>) {
     let calls: u64 = metrics.hooks.values().map(contextengine::events::HookMetrics::calls).sum();
     println!(
         "{SESSIONS} sessions x {} turns in {:?}: {calls} calls, {faults} faults, {compactions} compactions, {} \
-         substitutions, {} quarantines, {} instances",
+         substitutions, {} quarantines, {} instances; {:?} MB resident before, {:?} after",
         turns(),
         started.elapsed(),
         metrics.substitutions,
         metrics.quarantines,
-        metrics.instances_started
+        metrics.instances_started,
+        resident_before,
+        resident(),
     );
 }
 
