@@ -43,7 +43,7 @@ pub(super) fn write(event: &Event) {
             tell!(warn, "plan refused", slot = slot.name(), plugin = plugin, defects = tracing::field::debug(defects));
         }
         EventKind::Substituted { slot, from, to, .. } => {
-            tell!(warn, "substituted", slot = slot.name(), from = from, to = to.as_deref().unwrap_or("the host"),)
+            tell!(warn, "substituted", slot = slot.name(), from = from, to = to.as_deref().unwrap_or("the host"),);
         }
         EventKind::ResultShortened { plugin, tokens_before, tokens_after, .. } => tell!(
             debug,

@@ -22,11 +22,11 @@ pub enum ClaimError {
         /// Id of the owner.
         owner: String,
         /// Where it was bound.
-        owner_origin: Origin,
+        owner_origin: Box<Origin>,
         /// Id of the plugin that claims the slot too.
         claimant: String,
         /// Where it was to be bound.
-        claimant_origin: Origin,
+        claimant_origin: Box<Origin>,
     },
     /// The plugin does not export what the slot asks for.
     #[error(
@@ -53,9 +53,9 @@ pub enum ClaimError {
         /// The id.
         id: String,
         /// Where the first one was bound.
-        first_origin: Origin,
+        first_origin: Box<Origin>,
         /// Where the other one was to be bound.
-        second_origin: Origin,
+        second_origin: Box<Origin>,
     },
     /// It is named twice in the order of a slot.
     #[error(
@@ -67,9 +67,9 @@ pub enum ClaimError {
         /// Id of the plugin.
         plugin: String,
         /// Where it was bound.
-        first_origin: Origin,
+        first_origin: Box<Origin>,
         /// Where it was to be bound again.
-        second_origin: Origin,
+        second_origin: Box<Origin>,
     },
     /// A successor of nobody.
     #[error("`{plugin}` ({origin}) cannot succeed the owner of `compress`: there is none; bind an owner first")]
@@ -90,11 +90,11 @@ pub enum ClaimError {
         /// Id of the plugin that offers it.
         owner: String,
         /// Where that was bound.
-        owner_origin: Origin,
+        owner_origin: Box<Origin>,
         /// Id of the plugin that offers it too.
         claimant: String,
         /// Where it was to be bound.
-        claimant_origin: Origin,
+        claimant_origin: Box<Origin>,
     },
 }
 
@@ -181,8 +181,8 @@ impl SlotsBuilder {
             .flat_map(|slot| self.bound.slot(*slot))
             .find(|binding| binding.id() == id && !binding.plugin.is_same(plugin));
         if let Some(namesake) = namesake {
-            let (id, first_origin) = (id.clone(), namesake.origin.clone());
-            return Err(ClaimError::IdTaken { id, first_origin, second_origin: origin });
+            let (id, first_origin) = (id.clone(), Box::new(namesake.origin.clone()));
+            return Err(ClaimError::IdTaken { id, first_origin, second_origin: Box::new(origin) });
         }
         Ok(Binding { plugin: plugin.clone(), origin })
     }
@@ -196,9 +196,9 @@ impl SlotsBuilder {
                 return Err(ClaimError::Held {
                     slot,
                     owner: owner.id().to_owned(),
-                    owner_origin: owner.origin.clone(),
+                    owner_origin: Box::new(owner.origin.clone()),
                     claimant: binding.id().to_owned(),
-                    claimant_origin: binding.origin,
+                    claimant_origin: Box::new(binding.origin),
                 });
             }
         }
@@ -208,8 +208,9 @@ impl SlotsBuilder {
     fn append(&mut self, slot: Slot, binding: Binding) -> Result<(), ClaimError> {
         let bindings = self.bound.slot_mut(slot);
         if let Some(known) = bindings.iter().find(|known| known.id() == binding.id()) {
-            let (plugin, first_origin) = (binding.id().to_owned(), known.origin.clone());
-            return Err(ClaimError::NamedTwice { slot, plugin, first_origin, second_origin: binding.origin });
+            let (plugin, first_origin) = (binding.id().to_owned(), Box::new(known.origin.clone()));
+            let second_origin = Box::new(binding.origin);
+            return Err(ClaimError::NamedTwice { slot, plugin, first_origin, second_origin });
         }
         bindings.push(binding);
         Ok(())
@@ -234,9 +235,9 @@ impl SlotsBuilder {
                 return Err(ClaimError::ToolTaken {
                     tool: tool.name.clone(),
                     owner: owner.id().to_owned(),
-                    owner_origin: owner.origin.clone(),
+                    owner_origin: Box::new(owner.origin.clone()),
                     claimant: claimant.id().to_owned(),
-                    claimant_origin: claimant.origin.clone(),
+                    claimant_origin: Box::new(claimant.origin.clone()),
                 });
             }
         }
