@@ -72,7 +72,7 @@ fn room(total: u64, covered: u64, target: u64, config: &Config) -> Result<u32, S
         return Err(format!("folding {covered} of {total} tokens leaves no room for a summary that saves enough"));
     }
     // A target that even the kept entries exceed is missed by little rather than met by silence.
-    let least = u64::from(config.max_summary_tokens / 4).max(LEAST_ROOM);
+    let least = u64::from(config.max_summary_tokens / 4).min(target / 3).max(LEAST_ROOM);
     let aimed = target.saturating_sub(total - covered).saturating_sub(FRAMING).max(least);
     Ok(u32::try_from(shrinking.min(aimed)).unwrap_or(u32::MAX))
 }
@@ -134,11 +134,11 @@ fn cut(
     let newest = (0..layout.len()).rev().find(|&at| layout.is_boundary(at)).unwrap_or(0);
     let last = if keeps_some { newest } else { layout.len() };
     cut = cut.min(last);
-    if config.keep_recent_turns == 0 {
-        cut = within_target(layout, can, cut, last, target, config);
-    }
     if !config.split_turns {
         cut = turn_start(layout, cut);
+    }
+    if config.keep_recent_turns == 0 {
+        cut = within_target(layout, can, cut, last, target, config);
     }
     cut.max(head)
 }
@@ -185,9 +185,11 @@ fn within_target(
     let tokens = |at: Position| layout.entry(at).map_or(0, |entry| u64::from(entry.tokens));
     let folded: u64 = (0..cut).filter(|&at| can[at as usize]).map(tokens).sum();
     let mut kept = layout.tokens(layout.span()) - folded;
+    let starts: Vec<Position> = layout.turns().into_iter().map(|turn| turn.start).collect();
+    let may_cut = |at: Position| layout.is_boundary(at) && (config.split_turns || starts.binary_search(&at).is_ok());
     let mut best = cut;
     for at in cut..last {
-        if layout.is_boundary(at) {
+        if may_cut(at) {
             best = at;
             if kept + wish <= target {
                 return best;
@@ -197,7 +199,7 @@ fn within_target(
             kept -= tokens(at);
         }
     }
-    if layout.is_boundary(last) { last } else { best }
+    if may_cut(last) || last == layout.len() { last } else { best }
 }
 
 /// Where the turn begins that a cut falls in.

@@ -32,8 +32,13 @@ pub fn eager(keys: &str) -> LlmRollingSummary {
 }
 
 pub fn eager_config(keys: &str) -> String {
-    let defaults =
-        [("keep_recent_tokens", "1"), ("min_fold_tokens", "0"), ("user_messages_tokens", "0"), ("identifiers", "0")];
+    let defaults = [
+        ("keep_recent_tokens", "1"),
+        ("min_fold_tokens", "0"),
+        ("user_messages_tokens", "0"),
+        ("identifiers", "0"),
+        ("split_turns", "false"),
+    ];
     let mut all: Vec<String> = defaults
         .iter()
         .filter(|(key, _)| !keys.contains(&format!("\"{key}\"")))
