@@ -176,6 +176,14 @@ pub enum LoadError {
         /// What was granted.
         grants: Vec<Service>,
     },
+    /// A folder that was granted to it cannot be read.
+    #[error("plugin `{plugin}`: {reason}")]
+    Folders {
+        /// Id of the plugin.
+        plugin: String,
+        /// Which, why, and what to do.
+        reason: String,
+    },
     /// It does not accept its configuration.
     #[error("plugin `{plugin}` does not accept its configuration: {reason}")]
     Config {

@@ -9,9 +9,12 @@
 //! Entries can be appended all the while; they are kept behind the result. A branch switch, an undo or another
 //! compaction in between makes the proposal stale, and nothing is changed.
 
+mod branch;
 mod commit;
 mod context;
 mod error;
+mod ingest;
+mod services;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
