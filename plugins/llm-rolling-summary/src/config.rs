@@ -19,8 +19,8 @@ pub struct Config {
     /// Compact when there are more entries.
     pub max_entries: Option<u32>,
 
-    /// Tokens at the end that stay. 20,000, as Pi and OpenClaw.
-    pub keep_recent_tokens: u32,
+    /// Tokens at the end that stay. Not set: what the host wishes, or [`Config::KEEP_RECENT`].
+    pub keep_recent_tokens: Option<u32>,
     /// Instead of it: a share, in percent, of [`Config::keep_recent_of`].
     pub keep_recent_percent: Option<f64>,
     /// What the share is of.
@@ -238,7 +238,7 @@ impl Default for Config {
             reserve_tokens: Some(16_384),
             at_percent: None,
             max_entries: None,
-            keep_recent_tokens: 20_000,
+            keep_recent_tokens: None,
             keep_recent_percent: None,
             keep_recent_of: KeepOf::Window,
             keep_recent_min: 0,
@@ -308,6 +308,9 @@ fn default_list(key: &str) -> Vec<Section> {
 }
 
 impl Config {
+    /// Tokens at the end that stay where nobody says anything: 20,000, as in Pi and OpenClaw.
+    pub const KEEP_RECENT: u32 = 20_000;
+
     /// Reads and checks a configuration; keys beside `preset` override it. The error names the key and says what would
     /// be right.
     ///

@@ -144,7 +144,9 @@ fn cut(
 }
 
 fn keep_tokens(config: &Config, request: &CompressRequest) -> u32 {
-    let Some(percent) = config.keep_recent_percent else { return config.keep_recent_tokens };
+    let Some(percent) = config.keep_recent_percent else {
+        return config.keep_recent_tokens.or(request.keep_recent()).unwrap_or(Config::KEEP_RECENT);
+    };
     let of = match config.keep_recent_of {
         KeepOf::Window => request.pressure.window,
         KeepOf::Budget => request.pressure.budget,
@@ -293,6 +295,22 @@ mod tests {
         let fold = chosen(&turns_of(10), config, 50_000).unwrap();
         // 20 / 2 - 2 - 1 = 7 of 41 entries stay at the end, moved forward to a boundary.
         assert_eq!((fold.positions[0], *fold.positions.last().unwrap()), (2, 33));
+    }
+
+    #[test]
+    fn the_hosts_wish_counts_less_than_the_configuration_and_more_than_the_default() {
+        let view = turns_of(30);
+        let kept = |json: &str, wish: Option<&str>| {
+            let mut request = request(&view, 60_000);
+            request.extras.extend(wish.map(|wish| ("keep_recent".to_owned(), wish.to_owned())));
+            let config = Config::from_json(json).unwrap();
+            let layout = Layout::read(&view);
+            let fold = select(&layout, None, &config, &request, &Corrections::default()).unwrap();
+            layout.tokens(Span::new(fold.positions.last().unwrap() + 1, layout.len()))
+        };
+        assert!((19_000..20_000).contains(&kept("{}", None)));
+        assert!((4_000..5_000).contains(&kept("{}", Some("5000"))));
+        assert!((900..2_100).contains(&kept(r#"{"keep_recent_tokens": 2000}"#, Some("5000"))));
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn asks(name: &str, used: u32, entries: u32) -> bool {
 fn pi_has_the_numbers_of_pi() {
     let config = preset("pi");
     // pi-opencode-codex.md 1.2: reserve 16384, keepRecent 20000, strictly greater.
-    assert_eq!((config.reserve_tokens, config.keep_recent_tokens), (Some(16_384), 20_000));
+    assert_eq!((config.reserve_tokens, config.keep_recent_tokens), (Some(16_384), Some(20_000)));
     assert!(!asks("pi", 183_616, 1) && asks("pi", 183_617, 1));
     // 1.3, step 4: the first valid cut at or after the entry with which enough is kept; step 7: split turns.
     assert_eq!(config.keep_recent_rule, KeepRule::NearestAfter);
@@ -81,7 +81,7 @@ fn codex_has_the_numbers_of_codex() {
     assert!(!asks("codex", 179_999, 1) && asks("codex", 180_000, 1));
     // 3.3: COMPACT_USER_MESSAGE_MAX_TOKENS 20000, messages first, summary last; everything else is gone.
     assert_eq!((config.user_messages_tokens, config.user_messages_first), (20_000, true));
-    assert_eq!((config.keep_recent_tokens, config.keep_recent_turns, config.keep_first_entries), (0, 0, 0));
+    assert_eq!((config.keep_recent_tokens, config.keep_recent_turns, config.keep_first_entries), (Some(0), 0, 0));
     // 3.3: a handover in free form.
     assert!(config.sections.is_empty() && config.prefix_sections.is_empty());
     assert_eq!(config.files_tokens, 0);
@@ -93,7 +93,7 @@ fn claude_code_has_the_nine_sections_of_its_transcripts() {
     // pi-opencode-codex.md 4.1: boundaries at 155,241 to 156,699 tokens of a window of 200,000.
     assert!(!asks("claude-code", 154_999, 1) && asks("claude-code", 155_241, 1));
     // 4.1: after the boundary nothing but the summary stands, in the files seen.
-    assert_eq!((config.keep_recent_tokens, config.keep_recent_turns), (0, 0));
+    assert_eq!((config.keep_recent_tokens, config.keep_recent_turns), (Some(0), 0));
     // The headings as a compaction summary of a real 2.1 transcript numbers them.
     assert_eq!(
         headings(&config),
@@ -183,7 +183,7 @@ fn hermes_has_the_numbers_of_hermes() {
 fn openclaw_has_the_numbers_of_the_safeguard() {
     let config = preset("openclaw");
     // openclaw.md 2.1 and 2.2: a floor of 20,000 for the reserve, keepRecentTokens 20,000; 2.3: Pi's cut.
-    assert_eq!((config.reserve_tokens, config.keep_recent_tokens), (Some(20_000), 20_000));
+    assert_eq!((config.reserve_tokens, config.keep_recent_tokens), (Some(20_000), Some(20_000)));
     assert_eq!(config.keep_recent_rule, KeepRule::NearestAfter);
     // 2.4: the five headings, all required, in this order.
     let five =
@@ -238,7 +238,7 @@ fn openhands_has_the_numbers_of_its_condenser() {
 fn maka_has_the_numbers_of_sections_v1() {
     let config = preset("maka");
     // maka-openhands-others.md 1.0: exactly the latest complete turn stays; 1.8: reserve 16,384, unknown window 32,000.
-    assert_eq!((config.keep_recent_turns, config.keep_recent_tokens, config.split_turns), (1, 0, false));
+    assert_eq!((config.keep_recent_turns, config.keep_recent_tokens, config.split_turns), (1, Some(0), false));
     assert_eq!((config.reserve_tokens, config.fallback_window), (Some(16_384), 32_000));
     // 1.6: the headings; Key Decisions and the two below Progress are optional; 200 tokens for more than 10,000.
     assert_eq!(

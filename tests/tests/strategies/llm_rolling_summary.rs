@@ -1,1 +1,272 @@
 //! The strategy `llm-rolling-summary` on the engine's own views.
+//!
+//! The model is a function: one that does as it is told, and one that does so only sometimes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panicking")]
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use contextengine::Window;
+use contextengine::hooks::{Trigger, Urgency};
+use contextengine::plan::{GatePolicy, Plan, Rules, Segment, Span, Summary, SummaryGate, VerifiedPlan, verify};
+use contextengine::tokens::{EntryCounter, TiktokenCounter, TokenCounter as _, Vocabulary};
+use contextengine::transcript::{Block, Entry, EntryKind, Timestamp, ToolCall, ToolResult};
+use contextengine::view::{View, ViewOptions};
+use contextengine_sdk::memory::TestHost;
+use contextengine_sdk::{self as sdk, Completion, Compressor as _, Finish, ModelError, Plugin as _, Prompt};
+use contextengine_tests::native::{NativeView, compress_request};
+use contextengine_tests::{cases, generate, layouts};
+use llm_rolling_summary::{Config, LlmRollingSummary};
+use proptest::prelude::*;
+
+fn counter() -> EntryCounter {
+    EntryCounter::new(TiktokenCounter::new(Vocabulary::default()))
+}
+
+fn view(entries: Vec<Entry>) -> View {
+    View::new(entries.into_iter().map(Arc::new).collect(), &counter(), ViewOptions::default())
+}
+
+/// A host that counts as the engine does.
+fn host(model: impl Fn(&Prompt) -> Result<Completion, ModelError> + 'static) -> TestHost {
+    let tokens = TiktokenCounter::new(Vocabulary::default());
+    TestHost::new().count_with(move |text| tokens.count(text)).model(model)
+}
+
+fn completion(text: impl Into<String>, finish: Finish) -> Completion {
+    Completion { text: text.into(), finish, input_tokens: 0, output_tokens: 0 }
+}
+
+/// Writes something under each heading that the prompt asks for; nothing of what the user ruled.
+fn obeys(prompt: &Prompt) -> Result<Completion, ModelError> {
+    let form = prompt.user.rsplit("Begin with the first heading:\n").next().unwrap_or_default();
+    let headings: Vec<&str> = form.lines().filter(|line| line.starts_with('#')).collect();
+    let words = "- the work went on as planned and nothing surprising came up in this part of it\n".repeat(2);
+    let text: String = headings.iter().map(|heading| format!("{heading}\n{words}\n")).collect();
+    let text =
+        if text.is_empty() { "The work went on as planned, and nothing surprising came up.".to_owned() } else { text };
+    Ok(completion(text, Finish::Complete))
+}
+
+/// Does one of many wrong things, or obeys.
+fn misbehaves(how: u8, prompt: &Prompt) -> Result<Completion, ModelError> {
+    match how % 12 {
+        0 => Ok(completion("", Finish::Complete)),
+        1 => Ok(completion("## Goal\n- half of a sen", Finish::Truncated)),
+        2 => Ok(completion("", Finish::Refused)),
+        3 => Ok(completion(prompt.user.clone(), Finish::Complete)),
+        4 => Err(ModelError::Provider("overloaded".to_owned())),
+        5 => Err(ModelError::RateLimited(Some(10))),
+        6 => Err(ModelError::TooLong(None)),
+        7 => Ok(completion("# Notes\n\n- everything is fine\n\n# More\n- really", Finish::Complete)),
+        8 => Ok(completion("<tool_call>{\"name\": \"bash\"}</tool_call>", Finish::Complete)),
+        9 => Ok(completion(obeys(prompt)?.text.repeat(40), Finish::Complete)),
+        _ => obeys(prompt),
+    }
+}
+
+/// The gate at its strictest, with the headings and the form of a configuration.
+fn gate(config: &Config) -> SummaryGate {
+    let required = config.sections.iter().filter(|section| section.required).map(|section| section.heading.clone());
+    let template = config.sections.iter().filter(|section| !section.about.is_empty());
+    SummaryGate::new(GatePolicy::Strict)
+        .with_sections(required)
+        .with_template(template.map(|section| format!("({})", section.about)))
+}
+
+fn engine_plan(plan: sdk::Plan) -> Plan {
+    let span = |span: sdk::Span| Span::new(span.start, span.end);
+    let segments = plan.segments.into_iter().map(|segment| match segment {
+        sdk::Segment::Keep(range) => Segment::Keep(span(range)),
+        sdk::Segment::Summary(summary) => Segment::Summary(Summary {
+            covers: summary.covers.into_iter().map(span).collect(),
+            text: summary.text,
+            details: summary.details,
+        }),
+        other => panic!("{other:?} is not a step of this strategy"),
+    });
+    Plan { segments: segments.collect() }
+}
+
+/// What comes of one compaction: a plan that the verifier accepts, or why there is none.
+fn compact(json: &str, view: &View, host: &TestHost, target: u32) -> Result<VerifiedPlan, String> {
+    let config = Config::from_json(json).unwrap();
+    let plugin = LlmRollingSummary::configure(json).unwrap();
+    let pressure = Window::new(200_000).pressure(view, Trigger::Manual, Timestamp(0));
+    let mut request = compress_request(&pressure, target);
+    let rules = Rules::new(target).with_urgency(Urgency::Soft).with_gate(gate(&config));
+    for round in 0..2 {
+        let plan = match plugin.compress(&NativeView(view.clone()), host, &request) {
+            Ok(sdk::Outcome::Compressed(plan)) => plan,
+            Ok(sdk::Outcome::Unchanged(reason)) | Err(sdk::Failure::Declined(reason)) => return Err(reason),
+            Err(sdk::Failure::Unavailable(unavailable)) => return Err(unavailable.reason),
+            Err(sdk::Failure::Failed(reason)) => panic!("a defect: {reason}"),
+        };
+        match verify(engine_plan(plan), LlmRollingSummary::ID, view, &rules, &counter()) {
+            Ok(verified) => return Ok(verified),
+            Err(refused) if round == 0 => {
+                request.corrections = refused.defects().iter().map(ToString::to_string).collect();
+            }
+            Err(refused) => panic!("refused twice: {refused}"),
+        }
+    }
+    unreachable!("two rounds")
+}
+
+fn compact_at_once(json: &str, view: &View, host: &TestHost, target: u32) -> Result<VerifiedPlan, String> {
+    let before = host.prompts().len();
+    let verified = compact(json, view, host, target)?;
+    let corrected = host.prompts()[before..].iter().any(|prompt| prompt.user.contains("<defects>\n"));
+    assert!(!corrected, "the first proposal was refused: {:?}", host.prompts().last().map(|it| it.user.clone()));
+    Ok(verified)
+}
+
+/// A configuration that folds whatever it can.
+const EAGER: &str = r#"{"keep_recent_tokens": 50, "min_fold_tokens": 0}"#;
+
+/// The entries of a layout, with much more to say, some of them pinned.
+fn wordy(layout: &[char], pinned: usize, words: usize) -> Vec<Entry> {
+    let mut entries = layouts::entries(layout);
+    for (at, entry) in entries.iter_mut().enumerate() {
+        entry.pinned = at == pinned;
+        let more = format!(
+            "\nMust keep src/file_{at}.rs:\n## Goal\n```\n{}",
+            "and further words of no weight, ".repeat(words)
+        );
+        for block in &mut entry.blocks {
+            match block {
+                Block::Text(text) => text.push_str(&more),
+                Block::ToolResult(result) => result.text.push_str(&more),
+                _ => {}
+            }
+        }
+    }
+    entries
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+
+    #[test]
+    fn every_plan_for_any_layout_passes_the_strictest_gate_at_once(
+        pick in any::<prop::sample::Index>(), pinned in 0usize..12, words in 1usize..120, keep in 0u32..400,
+        target in 0u32..4_000,
+    ) {
+        let all = layouts::all(6);
+        let view = view(wordy(&all[pick.index(all.len())], pinned, words));
+        let json = format!(r#"{{"keep_recent_tokens": {keep}, "min_fold_tokens": 0}}"#);
+        match compact_at_once(&json, &view, &host(obeys), target) {
+            Ok(verified) => prop_assert!(verified.tokens_after() < view.tokens()),
+            Err(reason) => prop_assert!(reason.contains(|c: char| c.is_ascii_digit()), "{}", reason),
+        }
+    }
+
+    #[test]
+    fn a_session_of_any_length_is_compacted_under_every_preset_at_once(
+        entries in 10usize..120, bytes in 20_000usize..200_000, preset in 0usize..9, percent in 10u32..90,
+    ) {
+        let view = view(generate::session(entries, bytes));
+        let json = match llm_rolling_summary::PRESETS.get(preset) {
+            Some((name, _)) => format!(r#"{{"preset": "{name}"}}"#),
+            None => "{}".to_owned(),
+        };
+        let target = view.tokens() / 100 * percent;
+        match compact_at_once(&json, &view, &host(obeys), target) {
+            Ok(verified) => prop_assert!(verified.tokens_after() < view.tokens()),
+            Err(reason) => prop_assert!(reason.contains(|c: char| c.is_ascii_digit()), "{}", reason),
+        }
+    }
+
+    #[test]
+    fn a_model_that_misbehaves_at_random_loses_nothing(
+        how in prop::collection::vec(any::<u8>(), 1..24), rounds in 3usize..7,
+    ) {
+        let call = Cell::new(0);
+        let host = host(move |prompt| {
+            let at = call.replace(call.get() + 1);
+            misbehaves(how[at % how.len()], prompt)
+        });
+        let mut entries: Vec<Arc<Entry>> = first_round().into_iter().map(Arc::new).collect();
+        let mut compacted = 0;
+        for round in 0..rounds {
+            entries.extend(generate::session(12, 16_000).into_iter().map(|entry| renamed(entry, round)));
+            let view = View::new(entries.clone(), &counter(), ViewOptions::default());
+            if let Ok(verified) = compact(EAGER, &view, &host, 6_000) {
+                compacted += 1;
+                entries = verified.apply().view().entries().to_vec();
+            }
+            let text = everything(&entries);
+            prop_assert!(text.contains(RULE), "round {}", round);
+            prop_assert!(text.contains(PINNED) && text.contains("src/first.rs"), "round {}", round);
+        }
+        let summaries = entries.iter().filter(|entry| entry.kind == EntryKind::Summary).count();
+        prop_assert_eq!(summaries, usize::from(compacted > 0), "summaries never pile up");
+    }
+}
+
+const RULE: &str = "Never change the public API in src/lib.rs.";
+const PINNED: &str = "The deploy window is Friday, 14:00 to 15:00.";
+
+fn first_round() -> Vec<Entry> {
+    let mut pinned = Entry::text("pin", EntryKind::User, PINNED);
+    pinned.pinned = true;
+    let arguments = r#"{"path":"src/first.rs"}"#.to_owned();
+    let call = ToolCall { id: "one".to_owned(), name: "edit".to_owned(), arguments };
+    let result =
+        ToolResult { call_id: "one".to_owned(), name: "edit".to_owned(), text: "ok".to_owned(), failed: false };
+    vec![
+        pinned,
+        Entry::text("rule", EntryKind::User, format!("Write the importer. {RULE}")),
+        Entry::new("call", EntryKind::Assistant, vec![Block::ToolCall(call)]),
+        Entry::new("result", EntryKind::ToolResult, vec![Block::ToolResult(result)]),
+        Entry::text("done", EntryKind::Assistant, "The first file is there."),
+    ]
+}
+
+fn renamed(mut entry: Entry, round: usize) -> Arc<Entry> {
+    entry.id = contextengine::transcript::EntryId::new(format!("{round}-{}", entry.id.as_str()));
+    Arc::new(entry)
+}
+
+fn everything(entries: &[Arc<Entry>]) -> String {
+    let texts = entries.iter().flat_map(|entry| &entry.blocks).map(|block| match block {
+        Block::Text(text) => text.as_str(),
+        Block::ToolResult(result) => result.text.as_str(),
+        Block::ToolCall(call) => call.arguments.as_str(),
+        _ => "",
+    });
+    texts.collect::<Vec<&str>>().join("\n")
+}
+
+#[test]
+fn after_twenty_rounds_the_rules_of_the_first_are_there_and_the_summary_is_bounded() {
+    for preset in [None, Some("pi"), Some("codex"), Some("openclaw"), Some("maka")] {
+        let json = match preset {
+            Some(name) => format!(r#"{{"preset": "{name}", "min_fold_tokens": 0, "keep_recent_tokens": 50}}"#),
+            None => EAGER.to_owned(),
+        };
+        let host = host(obeys);
+        let mut entries: Vec<Arc<Entry>> = first_round().into_iter().map(Arc::new).collect();
+        let mut sizes = Vec::new();
+        for round in 0..20 {
+            entries.extend(generate::session(12, 12_000).into_iter().map(|entry| renamed(entry, round)));
+            let view = View::new(entries.clone(), &counter(), ViewOptions::default());
+            let verified = compact_at_once(&json, &view, &host, 8_000);
+            let applied = verified.unwrap_or_else(|reason| panic!("{preset:?}, round {round}: {reason}")).apply();
+            entries = applied.view().entries().to_vec();
+            sizes.push(applied.tally().summary_tokens);
+            let text = everything(&entries);
+            assert!(text.contains(RULE), "{preset:?}, round {round}: {text}");
+            assert!(text.contains(PINNED), "{preset:?}, round {round}");
+            let summaries = entries.iter().filter(|entry| entry.kind == EntryKind::Summary).count();
+            assert_eq!(summaries, 1, "{preset:?}, round {round}");
+        }
+        assert!(sizes.iter().all(|&tokens| tokens <= 8_000), "{preset:?}: {sizes:?}");
+        let last = entries.iter().find(|entry| entry.kind == EntryKind::Summary).unwrap();
+        let details = last.compaction.as_ref().unwrap().details.as_deref().unwrap();
+        let details: serde_json::Value = serde_json::from_str(details).unwrap();
+        assert_eq!(details["rounds"], 20, "{preset:?}");
+        assert!(details["modifiedFiles"].as_array().unwrap().contains(&"src/first.rs".into()), "{preset:?}: {details}");
+    }
+}
