@@ -106,8 +106,7 @@ fn blocks(record: &Record, body: &str, config: &Config) -> Vec<(usize, Block)> {
     }
     if !has(Data::Identifiers) {
         let missing: Vec<String> = missing_names(record, body);
-        let lines = if missing.is_empty() { Vec::new() } else { vec![format!("- {}", missing.join(", "))] };
-        blocks.push((6, after("## Exact names", lines, u32::MAX, Choice::Oldest)));
+        blocks.push((6, after("## Exact names", list(&missing), u32::MAX, Choice::Oldest)));
     }
     blocks.push((5, after("## Saved notes", quotes(&record.notes), config.notes_tokens, Choice::Newest)));
     let place = if config.user_messages_first { Place::Before } else { Place::After };
@@ -260,6 +259,8 @@ pub(crate) fn completed(text: &str, sections: &[Section], record: &Record, confi
         return text.trim().to_owned();
     }
     let mut body = Body::read(text, sections);
+    // What stands in a line that was left out, as in an echoed form, was not said.
+    let text = &body.write(sections);
     let with = |data: Data| sections.iter().position(|section| section.data == data);
     if let Some(at) = with(Data::Constraints) {
         let missing = constraints::missing(&record.carried.constraints, text);
@@ -288,6 +289,20 @@ pub(crate) fn completed(text: &str, sections: &[Section], record: &Record, confi
         body.add(at, &filling);
     }
     body.write(sections)
+}
+
+/// Tokens that go back below headings of the model's text where it repeats nothing.
+pub(crate) fn owed(record: &Record, config: &Config, host: &Host) -> u32 {
+    let has = |data: Data| config.sections.iter().any(|section| section.data == data);
+    let mut lines = String::new();
+    if has(Data::Constraints) {
+        let all: Vec<&str> = record.carried.constraints.iter().map(String::as_str).collect();
+        lines = fitting_rules(&all, config, host).join("\n- ");
+    }
+    if has(Data::Identifiers) {
+        lines.push_str(&record.names.join(", "));
+    }
+    host.count(&lines)
 }
 
 /// Of some rules those that fit `constraints_tokens`, in order, both ends before the middle.

@@ -127,10 +127,12 @@ fn cut_off(text: &str) -> Option<String> {
     (last.ends_with(OPEN) || last.ends_with("...")).then(|| "it ends in the middle of a sentence".to_owned())
 }
 
-/// Labels of a transcript, at least three: then it is one.
+/// The fences of the prompt, or at least three labels of a transcript: then it is one.
 fn goes_on(text: &str) -> bool {
-    const LABELS: [&str; 5] = ["[User]:", "[Assistant]:", "[Tool call]:", "[Tool result", "<conversation>"];
-    text.lines().filter(|line| LABELS.iter().any(|label| line.trim_start().starts_with(label))).count() >= 3
+    const FENCES: [&str; 3] = ["</conversation>", "</previous-summary>", "</user-rules>"];
+    const LABELS: [&str; 4] = ["[User]:", "[Assistant]:", "[Tool call]:", "[Tool result"];
+    FENCES.iter().any(|fence| text.contains(fence))
+        || text.lines().filter(|line| LABELS.iter().any(|label| line.trim_start().starts_with(label))).count() >= 3
 }
 
 /// A short text that begins as refusals do.

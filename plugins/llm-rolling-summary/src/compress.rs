@@ -5,7 +5,7 @@ use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
 use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, View};
 
-use crate::assemble::{Around, around, completed, fitting_rules, notices};
+use crate::assemble::{Around, around, completed, fitting_rules, notices, owed};
 use crate::carried::Previous;
 use crate::chunks::{Piece, sum};
 use crate::config::{Config, Section};
@@ -102,9 +102,10 @@ fn share(record: &Record, fold: &Fold, losses: &Losses, config: &Config, host: &
     let room = fold.room.checked_sub(fixed)?;
     let rest = around(record, "", room / 2, config, host);
     let rest = host.count(&rest.before) + host.count(&rest.after);
-    let body = (room - rest.min(room)).min(config.max_summary_tokens);
-    // Headings and what is put back below them take room as well.
-    let body = body - body / 8;
+    let owed = owed(record, config, host).min(room / 3);
+    let body = room.saturating_sub(rest + owed).min(config.max_summary_tokens);
+    // An answer may be a fifth too long, and what is put back below its headings takes room as well.
+    let body = body - body / 4;
     if body < LEAST_BODY {
         return None;
     }

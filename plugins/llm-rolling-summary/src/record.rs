@@ -16,6 +16,11 @@ const REQUEST_BYTES: usize = 600;
 /// Bytes of one entry that are searched for names, as the host's gate does.
 const NAMES_READ: u32 = 16 * 1024;
 
+/// Names that the host's gate asks for by default.
+const GATE_NAMES: u32 = 12;
+/// Newest covered entries that it takes them from.
+const GATE_ENTRIES: u32 = 10;
+
 /// The facts.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
@@ -141,8 +146,13 @@ fn recent(view: &dyn View, layout: &Layout, new: &[Position], config: &Config) -
 /// The newest names of what is covered, the user's first, as the host's gate asks for them.
 fn wanted_names(view: &dyn View, layout: &Layout, fold: &Fold, lost: &[String], config: &Config) -> Vec<String> {
     let mut wanted: Vec<String> = lost.iter().filter(|name| names::is_public(name)).cloned().collect();
-    let most = wanted.len() + config.identifiers as usize;
-    let newest = fold.positions.iter().rev().copied().take(config.identifier_entries as usize);
+    // What the host asked for once it asks for again, also for what stood elsewhere in the refused text.
+    let (names, entries) = match lost {
+        [] => (config.identifiers, config.identifier_entries),
+        _ => (config.identifiers.max(GATE_NAMES), config.identifier_entries.max(GATE_ENTRIES)),
+    };
+    let most = wanted.len() + names as usize;
+    let newest = fold.positions.iter().rev().copied().take(entries as usize);
     let (users, others): (Vec<Position>, Vec<Position>) =
         newest.partition(|&at| layout.entry(at).is_some_and(|entry| entry.kind == EntryKind::User));
     for at in users.into_iter().chain(others) {
