@@ -3,7 +3,7 @@
 use contextengine_sdk::budget::ends_bytes;
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
-use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, View};
+use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Segment, View};
 
 use crate::assemble::{Around, around, completed, fitting_rules, notices, owed};
 use crate::carried::Previous;
@@ -57,7 +57,25 @@ pub(crate) fn compress(
     host.log(Level::Info, &format!("{} entries summarised in {} parts", fold.positions.len(), written.parts));
     let mut plan = PlanBuilder::over(layout);
     plan.fold_with(fold.positions, text, Some(details))?;
-    Ok(Outcome::Compressed(plan.build()))
+    Ok(Outcome::Compressed(newest_last(plan.build())))
+}
+
+/// A summary that stands for newer entries than the last one that stays, as when the work on the latest request is
+/// folded, goes to the end: else the request would look as if nothing had been done about it.
+fn newest_last(mut plan: Plan) -> Plan {
+    let last_kept = plan.segments.iter().rev().find_map(|segment| match segment {
+        Segment::Keep(span) => Some(span.end),
+        _ => None,
+    });
+    let newer = plan.segments.iter().position(|segment| match segment {
+        Segment::Summary(summary) => summary.covers.last().map(|span| span.end) > last_kept,
+        _ => false,
+    });
+    if let Some(at) = newer {
+        let summary = plan.segments.remove(at);
+        plan.segments.push(summary);
+    }
+    plan
 }
 
 /// What the model reads.
@@ -219,7 +237,8 @@ fn body(
     let mut body = completed(history, sections, record, config, host);
     if let Some(prefix) = of(true) {
         // The rules and names stand in the first part; here only the form is completed.
-        let bare = Record { request: record.request.clone(), ..Record::default() };
+        let request = jobs.iter().find(|job| job.is_prefix).and_then(|job| job.request.clone());
+        let bare = Record { request, ..Record::default() };
         let prefix = completed(prefix, &config.prefix_sections, &bare, config, host);
         body = format!("{body}\n\n{}\n{prefix}", config.prefix_heading);
     }

@@ -143,8 +143,8 @@ fn obliges(sentence: &str, further: &[String]) -> bool {
         lower.match_indices(word).any(|(at, _)| {
             let before = lower[..at].chars().next_back();
             let after = lower[at + word.len()..].chars().next();
-            !before.is_some_and(char::is_alphanumeric)
-                && !(after.is_some_and(char::is_alphanumeric) && word.ends_with(char::is_alphanumeric))
+            let goes_on = after.is_some_and(char::is_alphanumeric) && word.ends_with(char::is_alphanumeric);
+            !(goes_on || before.is_some_and(char::is_alphanumeric))
         })
     };
     WORDS.iter().any(|word| is_word(word))

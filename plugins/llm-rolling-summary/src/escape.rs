@@ -172,6 +172,10 @@ fn masked_word(word: &str, after_name: bool) -> String {
 
 /// Where a vendor's key begins in a word.
 fn key_start(word: &str) -> Option<usize> {
+    // The shortest are `xoxb-` and ten more; most words are shorter, and long prose holds no digit or capital.
+    if word.len() < 14 || !word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase()) {
+        return None;
+    }
     let is_start = |at: usize| at == 0 || !word[..at].ends_with(|c: char| c.is_alphanumeric());
     let is_key = |rest: &str, least: usize| {
         let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();

@@ -45,7 +45,7 @@ pub(crate) struct Written {
     pub(crate) texts: Vec<String>,
     /// What was too large to be read.
     pub(crate) set_aside: Vec<String>,
-    /// Parts that the input was read in.
+    /// Parts that the input was divided into; 0 if it was read whole.
     pub(crate) parts: usize,
 }
 
@@ -53,7 +53,8 @@ pub(crate) struct Written {
 pub(crate) fn write(host: &Host, config: &Config, wishes: &Wishes, jobs: &[Job<'_>]) -> Result<Written, Failure> {
     let mut window = host.model_window().filter(|&window| window > 0).unwrap_or(config.fallback_window);
     for attempt in 0..=config.too_long_retries {
-        let mut writer = Writer { host, config, wishes, window, parts: 0, set_aside: Vec::new() };
+        let prefix_wishes = Wishes { rules: Vec::new(), notes: Vec::new(), ..wishes.clone() };
+        let mut writer = Writer { host, config, wishes, prefix_wishes, window, parts: 0, set_aside: Vec::new() };
         match writer.write(jobs) {
             Ok(texts) => return Ok(Written { texts, set_aside: writer.set_aside, parts: writer.parts }),
             Err(Trouble::Fail(failure)) => return Err(failure),
@@ -75,6 +76,8 @@ struct Writer<'a> {
     host: &'a Host,
     config: &'a Config,
     wishes: &'a Wishes,
+    /// For the beginning of a turn: rules and notes belong to the whole.
+    prefix_wishes: Wishes,
     window: u32,
     parts: usize,
     set_aside: Vec<String>,
@@ -97,7 +100,6 @@ impl Writer<'_> {
             counts.push(questions.len());
             asked.extend(questions);
         }
-        self.parts += asked.len();
         let mut answers = self.ask(&asked)?.into_iter();
         let mut texts = Vec::new();
         for (job, count) in jobs.iter().zip(counts) {
@@ -123,6 +125,7 @@ impl Writer<'_> {
             return vec![(whole, self.form(job))];
         }
         let count = parts.len();
+        self.parts += count;
         let notes = (0..count).zip(parts).map(|(at, part)| {
             let part = &pieces[part];
             let most = self.notes_limit(job.most);
@@ -137,7 +140,6 @@ impl Writer<'_> {
         let pieces = set_aside(&job.pieces, self.config, self.window, self.host, &mut self.set_aside);
         let whole = self.question(job, &task(job), &pieces, job.previous.clone(), job.most);
         if self.fits(&whole) {
-            self.parts += 1;
             return self.ask_one(whole, self.form(job));
         }
         let room = limit(self.config, self.window, &pieces);
@@ -163,7 +165,8 @@ impl Writer<'_> {
                 request: job.request.clone(),
                 ..Material::default()
             };
-            let last = Question::new(&Task::Merge, &material, job.sections, job.most, self.wishes, self.config);
+            let last =
+                Question::new(&Task::Merge, &material, job.sections, job.most, self.wishes_for(job), self.config);
             if self.fits(&last) {
                 return self.ask_one(last, self.form(job));
             }
@@ -194,7 +197,11 @@ impl Writer<'_> {
         let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let conversation = texts.join("\n");
         let material = Material { previous, conversation, parts: Vec::new(), request: job.request.clone() };
-        Question::new(task, &material, job.sections, most, self.wishes, self.config)
+        Question::new(task, &material, job.sections, most, self.wishes_for(job), self.config)
+    }
+
+    fn wishes_for(&self, job: &Job<'_>) -> &Wishes {
+        if job.is_prefix { &self.prefix_wishes } else { self.wishes }
     }
 
     fn form<'j>(&self, job: &'j Job<'_>) -> Form<'j> {

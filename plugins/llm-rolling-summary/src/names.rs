@@ -59,7 +59,7 @@ pub(crate) fn index<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String>
     let mut at = 0;
     for text in texts {
         for name in words(text).filter(|name| (4..=200).contains(&name.len())) {
-            if let Some(kind) = kind(name).or_else(|| is_handle(name).then_some(Kind::Handles)) {
+            if let Some(kind) = kind_in_index(name) {
                 at += 1;
                 let entry = seen.entry((kind, name)).or_default();
                 *entry = (entry.0 + 1, at);
@@ -72,7 +72,7 @@ pub(crate) fn index<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String>
             .filter(|((of, _), _)| of == kind)
             .map(|((_, name), (times, last))| (*name, *times, *last))
             .collect();
-        names.sort_by(|a, b| (b.1, b.2).cmp(&(a.1, a.2)));
+        names.sort_by_key(|(_, times, last)| std::cmp::Reverse((*times, *last)));
         let names: Vec<String> = names
             .into_iter()
             .filter(|(name, ..)| is_public(name))
@@ -92,10 +92,11 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The kind of a name that the gate knows.
 fn kind(name: &str) -> Option<Kind> {
-    let kinds: [(Kind, fn(&str) -> bool); 9] = [
+    type Form = fn(&str) -> bool;
+    let forms: [(Kind, Form); 8] = [
         (Kind::Urls, is_url),
-        (Kind::Branches, is_branch),
         (Kind::Files, is_path),
         (Kind::Commits, is_hex),
         (Kind::Others, is_host_and_port),
@@ -104,7 +105,16 @@ fn kind(name: &str) -> Option<Kind> {
         (Kind::Others, is_uuid),
         (Kind::Others, is_long_number),
     ];
-    kinds.into_iter().find(|(kind, is)| is(name) && (*kind != Kind::Branches || is_path(name))).map(|(kind, _)| kind)
+    forms.into_iter().find(|(_, is)| is(name)).map(|(kind, _)| kind)
+}
+
+/// An index lists branches and handles too; the gate does not ask for them, as `fix/it` may be two words.
+fn kind_in_index(name: &str) -> Option<Kind> {
+    let further = || {
+        let forms = [(Kind::Branches, is_branch(name)), (Kind::Handles, is_handle(name))];
+        forms.into_iter().find(|(_, is)| *is).map(|(kind, _)| kind)
+    };
+    kind(name).or_else(further)
 }
 
 fn is_url(name: &str) -> bool {
@@ -113,7 +123,7 @@ fn is_url(name: &str) -> bool {
         .any(|scheme| name.len() > scheme.len() + 3 && name.starts_with(scheme))
 }
 
-/// `fix/parser`. Only those count that are names by another form too: `fix/it` may be two words.
+/// `fix/parser`: the beginnings are Hermes'.
 fn is_branch(name: &str) -> bool {
     ["fix/", "feat/", "docs/", "refactor/", "chore/", "salvage/", "ent/"].iter().any(|kind| name.starts_with(kind))
         && name.matches('/').count() == 1
@@ -232,7 +242,16 @@ mod tests {
 
     #[test]
     fn an_index_has_one_line_a_kind_with_the_most_frequent_first() {
-        let lines = index(["#482 src/a.rs src/b.rs @bob", "src/b.rs ENOENT"]);
-        assert_eq!(lines, ["issues: #482", "files: src/b.rs (×2), src/a.rs", "errors: ENOENT", "handles: @bob"]);
+        let lines = index(["#482 src/a.rs src/b.rs @bob", "src/b.rs ENOENT on fix/quotes"]);
+        assert_eq!(
+            lines,
+            [
+                "issues: #482",
+                "branches: fix/quotes",
+                "files: src/b.rs (×2), src/a.rs",
+                "errors: ENOENT",
+                "handles: @bob"
+            ]
+        );
     }
 }

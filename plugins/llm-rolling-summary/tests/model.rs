@@ -99,8 +99,21 @@ fn the_beginning_of_a_cut_turn_is_summarised_by_itself_and_both_hear_of_the_focu
     }
     assert!(!prompts[0].user.contains("renamed a file") && prompts[1].user.contains("renamed a file"));
     assert!(prompts[1].user.contains("<request>\nNow rename the crate.\n</request>"));
+    assert!(!text.contains("parts"), "nothing was divided: {text}");
     assert_eq!(section(&text, "## Turn in progress"), prefix);
     assert!(text.find("whole of Goal") < text.find("## Turn in progress"));
+}
+
+#[test]
+fn a_summary_of_the_work_on_the_latest_request_stands_behind_it() {
+    let host = TestHost::new().answers([answer("line")]);
+    let plan = plan(&eager("\"keep_recent_tokens\": 0, \"split_turns\": true"), &session(1), &host, &request(50_000));
+    let places: Vec<&str> = plan
+        .segments
+        .iter()
+        .map(|segment| if matches!(segment, contextengine_sdk::Segment::Keep(_)) { "keep" } else { "summary" })
+        .collect();
+    assert_eq!(places, ["keep", "summary"], "{plan:?}");
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn wordy(layout: &[char], pinned: usize, words: usize) -> Vec<Entry> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40)))]
 
     #[test]
     fn every_plan_for_any_layout_passes_the_strictest_gate_at_once(
@@ -187,7 +187,7 @@ proptest! {
 
     #[test]
     fn a_session_of_any_length_is_compacted_under_every_preset_at_once(
-        entries in 10usize..120, bytes in 20_000usize..200_000, preset in 0usize..9, percent in 10u32..90,
+        entries in 10usize..120, bytes in 20_000usize..80_000, preset in 0usize..9, percent in 10u32..90,
     ) {
         let view = view(generate::session(entries, bytes));
         let json = match llm_rolling_summary::PRESETS.get(preset) {
