@@ -122,7 +122,7 @@ fn blocks(record: &Record, body: &str, config: &Config) -> Vec<(usize, Block)> {
 }
 
 fn quotes(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| format!("-\n{}", quoted(text).trim_end())).collect()
+    texts.iter().map(|text| format!("\n{}", quoted(text).trim_end())).collect()
 }
 
 /// The newest messages of the user, and their texts as they are quoted. The first one that does not fit is cut to its
@@ -133,7 +133,7 @@ fn messages(texts: &[String], budget: u32, config: &Config, host: &Host) -> (Opt
     let mut shown: Vec<(String, String)> = Vec::new();
     for text in texts.iter().rev() {
         let short = budget::ends(host, text.trim(), config.user_message_tokens, 60).into_owned();
-        let quote = format!("-\n{}", quoted(&short).trim_end());
+        let quote = format!("\n{}", quoted(&short).trim_end());
         let cost = host.count(&quote).saturating_add(1);
         if cost <= left {
             left -= cost;
@@ -143,7 +143,7 @@ fn messages(texts: &[String], budget: u32, config: &Config, host: &Host) -> (Opt
         // Quoting marks each line, so the cut text is made smaller than the room.
         if left >= LEAST_MESSAGE {
             let short = budget::ends(host, &short, left / 2, 60).into_owned();
-            let quote = format!("-\n{}", quoted(&short).trim_end());
+            let quote = format!("\n{}", quoted(&short).trim_end());
             if host.count(&quote) < left {
                 shown.push((short, quote));
             }

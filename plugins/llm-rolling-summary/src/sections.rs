@@ -60,9 +60,12 @@ impl Body {
         self.texts[at..=at + below].iter().any(|text| says_something(text))
     }
 
-    /// Adds lines to a section.
+    /// Adds lines to a section; where it said that there is nothing, they replace it.
     pub(crate) fn add(&mut self, at: usize, lines: &str) {
         let text = &mut self.texts[at];
+        if text.trim_matches(['-', '*', ' ', '.', '`']).eq_ignore_ascii_case("none") {
+            text.clear();
+        }
         if !text.is_empty() {
             text.push('\n');
         }

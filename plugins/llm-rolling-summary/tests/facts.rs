@@ -129,7 +129,7 @@ fn notes_of_observers_are_kept_and_shown_to_the_model() {
     request.memory = vec!["The user pays by invoice.".to_owned()];
     let text = summary(&plan(&eager(""), &session(4), &host, &request)).text;
     assert!(host.prompts()[0].user.contains("<notes>\nThe user pays by invoice.\n</notes>"));
-    assert_eq!(section(&text, "## Saved notes"), "-\n> The user pays by invoice.");
+    assert_eq!(section(&text, "## Saved notes"), "> The user pays by invoice.");
 }
 
 #[test]

@@ -139,7 +139,8 @@ fn the_default_with_a_focus_notes_and_defects() {
 #[test]
 fn a_second_compaction_updates_the_first() {
     let config = r#"{"keep_recent_tokens": 1, "min_fold_tokens": 0, "split_turns": false}"#;
-    let first = summary(&plan(&plugin(config), &coding(), &host(), &request(100_000)));
+    let told = TestHost::new().answers([FIRST]);
+    let first = summary(&plan(&plugin(config), &coding(), &told, &request(100_000)));
     let view = MemoryView::new()
         .system("You are a coding agent.")
         .summary(first.text.clone())
@@ -153,8 +154,62 @@ fn a_second_compaction_updates_the_first() {
         .result("9", "ok, the entry stands below the heading of the next version ".repeat(12))
         .assistant("Written.")
         .user("And the version?");
-    golden("second.md", config, &view, &request(100_000));
+    let told = TestHost::new().answers([SECOND]);
+    let plan = plan(&plugin(config), &view, &told, &request(100_000));
+    assert_golden("second.md", &written(config, &told, &plan));
 }
+
+/// What a model might write about the first three turns.
+const FIRST: &str = "\
+## Goal
+- Fix the CSV importer, which loses rows with quotes (#482)
+
+## Constraints
+- Never change the public API in src/lib.rs.
+
+## Progress
+### Done
+- src/import/csv.rs reads quoted fields with a small state machine; its tests pass
+- Committed as 3f9c2ab1 on fix/csv-quotes
+### In progress
+- none
+### Blocked
+- none
+
+## Decisions
+- A state machine instead of `split(',')`, which cannot see quotes
+
+## Next steps
+- Port the exporter to the same machine
+
+## Critical context
+- Before the fix: E0308 at src/import/csv.rs:88:17";
+
+/// The same, updated; the model forgets a rule and the commit.
+const SECOND: &str = "\
+## Goal
+- Fix the CSV importer (#482) and port the exporter to the same state machine
+
+## Constraints
+- Only squash merges, please.
+
+## Progress
+### Done
+- src/import/csv.rs and src/export/csv.rs use the state machine; all 20 tests pass
+- CHANGELOG.md has the entry
+### In progress
+- none
+### Blocked
+- none
+
+## Decisions
+- A state machine instead of `split(',')`, which cannot see quotes
+
+## Next steps
+- Answer which version the entry belongs to
+
+## Critical context
+- none";
 
 #[test]
 fn the_example_of_the_readme_is_what_the_code_writes() {
