@@ -354,8 +354,9 @@ fn reflects(text: &str, request: &str) -> bool {
 pub(crate) fn notices(record: &Record, losses: &Losses, parts: usize) -> String {
     let carried = &record.carried;
     let mut lines = vec![format!(
-        "- It stands for {} entries, after {} compaction{}.",
+        "- It stands for {} {}, after {} compaction{}.",
         carried.entries,
+        if carried.entries == 1 { "entry" } else { "entries" },
         carried.rounds,
         if carried.rounds == 1 { "" } else { "s" }
     )];
@@ -363,13 +364,15 @@ pub(crate) fn notices(record: &Record, losses: &Losses, parts: usize) -> String 
         lines.push(format!("- The summariser read them in {parts} parts."));
     }
     if losses.shortened > 0 {
+        let texts = if losses.shortened == 1 { "text" } else { "texts" };
         lines.push(format!(
-            "- Of {} long texts the summariser read only the beginning and the end; {} bytes were left out.",
+            "- Of {} long {texts} the summariser read only the beginning and the end; {} bytes were left out.",
             losses.shortened, losses.bytes
         ));
     }
     if losses.images > 0 {
-        lines.push(format!("- The summariser did not see the images of {} entries.", losses.images));
+        let entries = if losses.images == 1 { "entry" } else { "entries" };
+        lines.push(format!("- The summariser did not see the images of {} {entries}.", losses.images));
     }
     for name in losses.set_aside.iter().take(8) {
         lines.push(format!("- Not read at all, too large: {}.", defused(name)));

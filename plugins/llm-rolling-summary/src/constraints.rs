@@ -59,6 +59,12 @@ const WORDS: [&str; 46] = [
     "constraint",
 ];
 
+/// Before these words `don't` tells what is, not what ought to be.
+const SUBJECTS: [&str; 7] = ["i", "we", "you", "they", "it", "that", "which"];
+
+/// Words that oblige in a question too.
+const STRONG: [&str; 4] = ["must", "never", "make sure", "under no circumstances"];
+
 /// The same in scripts that put no blanks between words.
 const PARTS: [&str; 10] =
     ["不要", "必须", "禁止", "务必", "只能", "不得", "必ず", "しないで", "してはいけない", "絶対に"];
@@ -144,12 +150,24 @@ fn obliges(sentence: &str, further: &[String]) -> bool {
             let before = lower[..at].chars().next_back();
             let after = lower[at + word.len()..].chars().next();
             let goes_on = after.is_some_and(char::is_alphanumeric) && word.ends_with(char::is_alphanumeric);
-            !(goes_on || before.is_some_and(char::is_alphanumeric))
+            !(goes_on || before.is_some_and(char::is_alphanumeric) || (is_negation(word) && has_subject(&lower[..at])))
         })
     };
+    let asks = lower.ends_with(['?', '？']);
+    if asks {
+        return STRONG.iter().any(|word| is_word(word)) || further.iter().any(|word| is_word(&word.to_lowercase()));
+    }
     WORDS.iter().any(|word| is_word(word))
         || PARTS.iter().any(|part| lower.contains(part))
         || further.iter().any(|word| is_word(&word.to_lowercase()))
+}
+
+fn is_negation(word: &str) -> bool {
+    matches!(word, "don't" | "dont" | "do not")
+}
+
+fn has_subject(before: &str) -> bool {
+    before.split_whitespace().next_back().is_some_and(|word| SUBJECTS.contains(&word))
 }
 
 #[cfg(test)]
@@ -162,6 +180,16 @@ mod tests {
         assert_eq!(find(text, &[]), ["Never change the public API in src/lib.rs!", "use tabs only", "不要改数据库。"]);
         assert!(find("The mustard is lonely. What next?", &[]).is_empty());
         assert_eq!(find("House rule four eyes", &["house rule".to_owned()]).len(), 1);
+    }
+
+    #[test]
+    fn what_is_told_or_asked_is_no_constraint() {
+        for text in ["I don't understand it.", "wait, do we only have one color?", "They do not match."] {
+            assert!(find(text, &[]).is_empty(), "{text}");
+        }
+        for text in ["Please don't touch it.", "Can you make sure it never fails?", "don't push"] {
+            assert_eq!(find(text, &[]).len(), 1, "{text}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn what_was_shortened_is_said() {
         summary(&plan(&eager("\"result_bytes\": 5000"), &view, &host, &request(50_000))).text
     };
     assert!(
-        text(12_000).contains("Of 1 long texts the summariser read only the beginning and the end; 7000 bytes were")
+        text(12_000).contains("Of 1 long text the summariser read only the beginning and the end; 7000 bytes were")
     );
     assert!(!text(5_000).contains("beginning and the end"));
 }
