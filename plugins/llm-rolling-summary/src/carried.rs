@@ -9,6 +9,10 @@ use crate::LlmRollingSummary;
 /// The most paths of one list; the newest stay.
 const PATHS: usize = 500;
 
+/// The longest rule, in bytes, and the most rules that are taken over from another author.
+const RULE_BYTES: usize = 400;
+const RULES: usize = 50;
+
 /// The JSON beside a summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -43,7 +47,8 @@ pub(crate) struct Previous {
 }
 
 impl Previous {
-    /// Reads a record of any author. Of another author only the text and the lists of files are taken over.
+    /// Reads a record of any author. Of another author the text and the lists of files are taken over, and what stands
+    /// below a heading about constraints: a successor that wrote one summary must not cost the user's rules.
     pub(crate) fn read(record: &CompactionRecord) -> Self {
         let details: Value = record.details.as_deref().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
         let mut carried = Carried {
@@ -52,6 +57,7 @@ impl Previous {
             ..Carried::default()
         };
         if record.plugin != LlmRollingSummary::ID {
+            carried.constraints = listed_rules(&record.summary);
             return Self { body: record.summary.clone(), carried };
         }
         carried.rounds = details["rounds"].as_u64().and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
@@ -77,6 +83,24 @@ impl Carried {
         }
         serde_json::to_string(&bounded).unwrap_or_else(|_| "{}".to_owned())
     }
+}
+
+/// Items of lists below headings that speak of constraints or rules.
+fn listed_rules(text: &str) -> Vec<String> {
+    let mut rules = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with('#') {
+            let heading = line.to_lowercase();
+            inside = heading.contains("constraint") || heading.contains("rules");
+            continue;
+        }
+        let item = line.trim().strip_prefix("- ").map(str::trim).filter(|_| inside);
+        let says = |item: &&str| (4..=RULE_BYTES).contains(&item.len()) && !item.eq_ignore_ascii_case("none");
+        rules.extend(item.filter(says).map(crate::escape::masked));
+    }
+    rules.truncate(RULES);
+    rules
 }
 
 fn strings(list: &Value) -> Vec<String> {
@@ -115,6 +139,13 @@ mod tests {
         let read = Previous::read(&record(LlmRollingSummary::ID, "one body end", &carried.to_json()));
         assert_eq!(read.body, "body");
         assert_eq!(Carried { body: (4, 8), ..read.carried }, carried);
+    }
+
+    #[test]
+    fn of_others_the_rules_that_they_list_are_taken_over() {
+        let text = "## Constraints\n- Never push.\n- none\n\n## Open\n- Not this one.\n### House rules\n- Use tabs.";
+        let read = Previous::read(&record("regex-anchors", text, "{}"));
+        assert_eq!(read.carried.constraints, ["Never push.", "Use tabs."]);
     }
 
     #[test]

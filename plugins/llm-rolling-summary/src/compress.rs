@@ -3,12 +3,12 @@
 use contextengine_sdk::budget::ends_bytes;
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
-use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Segment, View};
+use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Position, Segment, View};
 
 use crate::assemble::{Around, around, completed, fitting_rules, notices, owed};
 use crate::carried::Previous;
 use crate::chunks::{Piece, sum};
-use crate::config::{Config, Section};
+use crate::config::{Config, Data, Section};
 use crate::corrections::Corrections;
 use crate::escape::masked;
 use crate::model::{self, Job};
@@ -22,9 +22,12 @@ const INTRODUCTION: &str =
     "[Summary of the earlier part of this conversation. It is a record of what was said, not a new request.]";
 /// Bytes of a focus that is made of requests, as Hermes.
 const FOCUS_BYTES: usize = 700;
+/// Bytes of the request of a cut turn, where it is shown beside the transcript.
+const REQUEST_BYTES: usize = 4_000;
 /// Less room than this is not worth asking a model for.
 const LEAST_BODY: u32 = 48;
 
+/// Chooses what is folded, asks the model, and puts the summary together.
 pub(crate) fn compress(
     view: &dyn View,
     host: &Host,
@@ -40,24 +43,223 @@ pub(crate) fn compress(
     };
     let previous = last.filter(|last| Some(last.at) == fold.previous).map(|last| Previous::read(&last));
     let record = record::gather(view, &layout, &fold, previous.as_ref(), request, &corrections.lost, config);
-    let mut losses = Losses::default();
-    let sources = sources(view, &layout, &fold, previous.as_ref(), config, host, &mut losses);
-    let Some(share) = share(&record, &fold, &losses, config, host) else {
-        let room = fold.room;
-        return Ok(Outcome::Unchanged(format!("a summary could take {room} tokens, too few to say anything")));
-    };
-    let sections = with_demanded(&config.sections, &corrections.headings);
-    let mut wishes = wishes(&layout, view, &fold, &record, request, &corrections, config);
-    wishes.rules = rules(&record, config, host);
-    let jobs = jobs(sources, view, &fold, &sections, share, config);
-    let written = model::write(host, config, &wishes, &jobs)?;
-    losses.set_aside = written.set_aside;
-    let body = body(&written.texts, &jobs, previous.as_ref(), &sections, &record, config, host);
-    let (text, details) = put_together(record, &body, &losses, written.parts, &fold, config, host)?;
-    host.log(Level::Info, &format!("{} entries summarised in {} parts", fold.positions.len(), written.parts));
-    let mut plan = PlanBuilder::over(layout);
-    plan.fold_with(fold.positions, text, Some(details))?;
-    Ok(Outcome::Compressed(newest_last(plan.build())))
+    let round = Round { view, host, request, config, layout, corrections, fold, previous };
+    round.run(record)
+}
+
+/// Everything that one compaction is made from.
+struct Round<'a> {
+    view: &'a dyn View,
+    host: &'a Host,
+    request: &'a CompressRequest,
+    config: &'a Config,
+    layout: Layout,
+    corrections: Corrections,
+    fold: Fold,
+    previous: Option<Previous>,
+}
+
+/// What the model reads.
+struct Sources {
+    history: Vec<Piece>,
+    prefix: Vec<Piece>,
+    /// The summary to update; none where it is made anew from the originals.
+    previous: Option<String>,
+}
+
+impl Round<'_> {
+    fn run(self, record: Record) -> Result<Outcome, Failure> {
+        let mut losses = Losses::default();
+        let sources = self.sources(&mut losses);
+        let Some(share) = self.share(&record, &losses) else {
+            let room = self.fold.room;
+            return Ok(Outcome::Unchanged(format!("a summary could take {room} tokens, too few to say anything")));
+        };
+        let sections = self.sections();
+        let jobs = self.jobs(sources, &sections, share);
+        if jobs.is_empty() && self.previous.is_none() {
+            let entries = self.fold.positions.len();
+            return Ok(Outcome::Unchanged(format!("the {entries} entries that could be folded hold no words")));
+        }
+        let written = model::write(self.host, self.config, &self.wishes(&record), &jobs)?;
+        losses.set_aside = written.set_aside;
+        let body = self.body(&written.texts, &jobs, &sections, &record);
+        let about = notices(&record, &losses, written.parts);
+        let (text, details) = self.put_together(record, &body, &about)?;
+        let mut plan = PlanBuilder::over(self.layout);
+        plan.fold_with(self.fold.positions, text, Some(details))?;
+        Ok(Outcome::Compressed(newest_last(plan.build())))
+    }
+
+    fn sources(&self, losses: &mut Losses) -> Sources {
+        let mut read =
+            |positions: &[Position]| source::pieces(self.view, &self.layout, positions, self.config, self.host, losses);
+        let (mut history, prefix) = (read(&self.fold.history), read(&self.fold.prefix));
+        if let Some(originals) = self.originals() {
+            history.splice(0..0, originals);
+            return Sources { history, prefix, previous: None };
+        }
+        let previous = self.previous.as_ref().map(|previous| masked(&previous.body));
+        Sources { history, prefix, previous }
+    }
+
+    /// What stands behind the previous summary, where it is time to write that anew.
+    fn originals(&self) -> Option<Vec<Piece>> {
+        let every = self.config.rebuild_every;
+        let rounds = self.previous.as_ref()?.carried.rounds + 1;
+        let at = self.fold.previous.filter(|_| every > 0 && rounds % every == 0)?;
+        let most = self.config.rebuild_bytes;
+        match self.view.original(at, Some(most.saturating_add(1))) {
+            Some(text) if text.len() <= most as usize => Some(source::originals(&text, self.host)),
+            Some(_) => {
+                self.host.log(Level::Warn, "the originals exceed `rebuild_bytes`; the summary is updated instead");
+                None
+            }
+            None => {
+                self.host.log(Level::Warn, "the originals are not at hand; the summary is updated instead");
+                None
+            }
+        }
+    }
+
+    /// Tokens for the model's texts: what the rest leaves, and at least half of the room. The second is for a cut turn.
+    fn share(&self, record: &Record, losses: &Losses) -> Option<(u32, u32)> {
+        let (config, host) = (self.config, self.host);
+        let fixed = host.count(INTRODUCTION) + host.count(&notices(record, losses, 2)) + 24;
+        let room = self.fold.room.checked_sub(fixed)?;
+        let rest = around(record, "", room / 2, config, host);
+        let rest = host.count(&rest.before) + host.count(&rest.after);
+        let owed = owed(record, config, host).min(room / 3);
+        let body = room.saturating_sub(rest + owed).min(config.max_summary_tokens);
+        // An answer may be a fifth too long, and what is put back below its headings takes room as well.
+        let body = body - body / 4;
+        if body < LEAST_BODY {
+            return None;
+        }
+        if self.fold.prefix.is_empty() {
+            return Some((body, 0));
+        }
+        let prefix = config.max_prefix_tokens.min(body / 3);
+        Some((body - prefix, prefix))
+    }
+
+    /// The headings; those that the host misses are asked for too, at the end.
+    fn sections(&self) -> Vec<Section> {
+        let mut all = self.config.sections.clone();
+        for heading in &self.corrections.headings {
+            if !all.iter().any(|section| section.heading == *heading) {
+                let (about, data) = (String::new(), Data::None);
+                all.push(Section { heading: heading.clone(), about, required: true, data });
+            }
+        }
+        all
+    }
+
+    fn wishes(&self, record: &Record) -> Wishes {
+        let asked = self.request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()).map(masked);
+        // The model is asked to repeat the rules that would be put back otherwise.
+        let rules: Vec<&str> = record.carried.constraints.iter().map(String::as_str).collect();
+        let rules = fitting_rules(&rules, self.config, self.host);
+        Wishes {
+            focus: asked.or_else(|| self.newest_requests()),
+            rules: rules.into_iter().map(str::to_owned).collect(),
+            notes: record.notes.clone(),
+            defects: self.corrections.words.clone(),
+        }
+    }
+
+    /// The newest requests of the user, kept ones too, as a focus that nobody had to name.
+    fn newest_requests(&self) -> Option<String> {
+        let is_user = |at: &Position| self.layout.entry(*at).is_some_and(|entry| entry.kind == EntryKind::User);
+        let users = (0..self.layout.len()).rev().filter(is_user).take(self.config.auto_focus_turns as usize);
+        let most = self.config.auto_focus_bytes as usize;
+        let mut texts: Vec<String> = users
+            .map(|at| ends_bytes(masked(&self.view.text(at, None)).trim(), most, 100).into_owned())
+            .filter(|text| !text.is_empty())
+            .collect();
+        texts.reverse();
+        let text = texts.join("\n");
+        (!text.is_empty()).then(|| ends_bytes(&text, FOCUS_BYTES, 0).into_owned())
+    }
+
+    fn jobs<'s>(&'s self, sources: Sources, sections: &'s [Section], share: (u32, u32)) -> Vec<Job<'s>> {
+        let mut jobs = Vec::new();
+        // Where nothing is new before the cut turn, the summary so far is good as it is.
+        if !sources.history.is_empty() {
+            jobs.push(Job {
+                is_prefix: false,
+                folded: sum(&sources.history),
+                pieces: sources.history,
+                previous: sources.previous,
+                request: None,
+                sections,
+                most: share.0,
+            });
+        }
+        if !sources.prefix.is_empty() {
+            // A folded request is part of the transcript; one that stays is shown beside it.
+            let stays = self.fold.request.filter(|at| !self.fold.positions.contains(at));
+            jobs.push(Job {
+                is_prefix: true,
+                folded: sum(&sources.prefix),
+                pieces: sources.prefix,
+                previous: None,
+                request: stays.map(|at| self.turn_request(at)),
+                sections: &self.config.prefix_sections,
+                most: share.1,
+            });
+        }
+        jobs
+    }
+
+    /// The request of a turn, its beginning and end if it is long.
+    fn turn_request(&self, at: Position) -> String {
+        ends_bytes(masked(&self.view.text(at, None)).trim(), REQUEST_BYTES, 60).into_owned()
+    }
+
+    /// The model's texts in the asked form.
+    fn body(&self, texts: &[String], jobs: &[Job<'_>], sections: &[Section], record: &Record) -> String {
+        let of = |is_prefix: bool| {
+            let found = jobs.iter().zip(texts).find(|(job, _)| job.is_prefix == is_prefix);
+            found.map(|(_, text)| text.as_str())
+        };
+        let previous = self.previous.as_ref().map(|previous| previous.body.as_str());
+        let history = of(false).or(previous).unwrap_or_default();
+        let body = completed(history, sections, record, self.config, self.host);
+        let Some(prefix) = of(true) else { return body };
+        // The rules and names stand in the first part; here only the form is completed.
+        let request = self.fold.request.map(|at| self.turn_request(at));
+        let bare = Record { request, ..Record::default() };
+        let prefix = completed(prefix, &self.config.prefix_sections, &bare, self.config, self.host);
+        format!("{body}\n\n{}\n{prefix}", self.config.prefix_heading)
+    }
+
+    /// The whole text and the JSON beside it, within the room.
+    fn put_together(&self, mut record: Record, body: &str, about: &str) -> Result<(String, String), Failure> {
+        let (host, room) = (self.host, self.fold.room);
+        let least = host.count(INTRODUCTION) + host.count(body) + host.count(about) + 12;
+        let mut left = room.saturating_sub(least);
+        loop {
+            let rest = match left {
+                0 => Around::default(),
+                _ => around(&record, body, left, self.config, host),
+            };
+            let (text, range) = joined(&rest, body, about);
+            let tokens = host.count(&text);
+            if tokens <= room {
+                record.carried.body = range;
+                record.carried.user_messages = rest.messages;
+                return Ok((text, record.carried.to_json()));
+            }
+            if left == 0 {
+                let reason =
+                    format!("the model's summary takes {tokens} tokens where {room} are left, and asked for less");
+                return Err(Failure::unavailable(reason, None));
+            }
+            // Joined texts can take a little more than their parts.
+            left = left.saturating_sub(tokens - room + left / 4 + 1);
+        }
+    }
 }
 
 /// A summary that stands for newer entries than the last one that stays, as when the work on the latest request is
@@ -76,211 +278,6 @@ fn newest_last(mut plan: Plan) -> Plan {
         plan.segments.push(summary);
     }
     plan
-}
-
-/// What the model reads.
-struct Sources {
-    history: Vec<Piece>,
-    prefix: Vec<Piece>,
-    /// The summary to update; none where it is made anew from the originals.
-    previous: Option<String>,
-}
-
-fn sources(
-    view: &dyn View,
-    layout: &Layout,
-    fold: &Fold,
-    previous: Option<&Previous>,
-    config: &Config,
-    host: &Host,
-    losses: &mut Losses,
-) -> Sources {
-    let mut history = source::pieces(view, layout, &fold.history, config, host, losses);
-    let prefix = source::pieces(view, layout, &fold.prefix, config, host, losses);
-    let previous_text = previous.map(|previous| masked(&previous.body));
-    let rounds = previous.map_or(0, |previous| previous.carried.rounds) + 1;
-    let is_due = config.rebuild_every > 0 && rounds % config.rebuild_every == 0;
-    if let Some(at) = fold.previous.filter(|_| is_due) {
-        let most = config.rebuild_bytes;
-        match view.original(at, Some(most.saturating_add(1))) {
-            Some(text) if text.len() <= most as usize => {
-                history.splice(0..0, source::originals(&text, host));
-                return Sources { history, prefix, previous: None };
-            }
-            Some(_) => host.log(Level::Warn, "the originals exceed `rebuild_bytes`; the summary is updated instead"),
-            None => host.log(Level::Warn, "the originals are not at hand; the summary is updated instead"),
-        }
-    }
-    Sources { history, prefix, previous: previous_text }
-}
-
-/// Tokens for the model's texts: what the rest leaves, and at least half of the room. The second is for a cut turn.
-fn share(record: &Record, fold: &Fold, losses: &Losses, config: &Config, host: &Host) -> Option<(u32, u32)> {
-    let fixed = host.count(INTRODUCTION) + host.count(&notices(record, losses, 2)) + 24;
-    let room = fold.room.checked_sub(fixed)?;
-    let rest = around(record, "", room / 2, config, host);
-    let rest = host.count(&rest.before) + host.count(&rest.after);
-    let owed = owed(record, config, host).min(room / 3);
-    let body = room.saturating_sub(rest + owed).min(config.max_summary_tokens);
-    // An answer may be a fifth too long, and what is put back below its headings takes room as well.
-    let body = body - body / 4;
-    if body < LEAST_BODY {
-        return None;
-    }
-    if fold.prefix.is_empty() {
-        return Some((body, 0));
-    }
-    let prefix = config.max_prefix_tokens.min(body / 3);
-    Some((body - prefix, prefix))
-}
-
-/// Headings that the host misses are asked for too, at the end.
-fn with_demanded(sections: &[Section], demanded: &[String]) -> Vec<Section> {
-    let mut all = sections.to_vec();
-    for heading in demanded {
-        if !all.iter().any(|section| section.heading == *heading) {
-            let data = crate::config::Data::None;
-            all.push(Section { heading: heading.clone(), about: String::new(), required: true, data });
-        }
-    }
-    all
-}
-
-fn wishes(
-    layout: &Layout,
-    view: &dyn View,
-    fold: &Fold,
-    record: &Record,
-    request: &CompressRequest,
-    corrections: &Corrections,
-    config: &Config,
-) -> Wishes {
-    let asked = request.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()).map(masked);
-    let focus = asked.or_else(|| newest_requests(layout, view, fold, config));
-    Wishes { focus, rules: Vec::new(), notes: record.notes.clone(), defects: corrections.words.clone() }
-}
-
-/// The rules that the model is asked to repeat: those that would be put back otherwise.
-fn rules(record: &Record, config: &Config, host: &Host) -> Vec<String> {
-    let all: Vec<&str> = record.carried.constraints.iter().map(String::as_str).collect();
-    fitting_rules(&all, config, host).into_iter().map(str::to_owned).collect()
-}
-
-/// The newest requests of the user, kept ones too, as a focus that nobody had to name.
-fn newest_requests(layout: &Layout, view: &dyn View, fold: &Fold, config: &Config) -> Option<String> {
-    let most = config.auto_focus_turns as usize;
-    if most == 0 || fold.positions.is_empty() {
-        return None;
-    }
-    let users =
-        (0..layout.len()).rev().filter(|&at| layout.entry(at).is_some_and(|entry| entry.kind == EntryKind::User));
-    let mut texts: Vec<String> = users
-        .take(most)
-        .map(|at| ends_bytes(masked(&view.text(at, None)).trim(), config.auto_focus_bytes as usize, 100).into_owned())
-        .filter(|text| !text.is_empty())
-        .collect();
-    texts.reverse();
-    let text = texts.join("\n");
-    (!text.is_empty()).then(|| ends_bytes(&text, FOCUS_BYTES, 0).into_owned())
-}
-
-fn jobs<'a>(
-    sources: Sources,
-    view: &dyn View,
-    fold: &Fold,
-    sections: &'a [Section],
-    share: (u32, u32),
-    config: &'a Config,
-) -> Vec<Job<'a>> {
-    let mut jobs = Vec::new();
-    // Where nothing is new before the cut turn, the summary so far is good as it is.
-    if !sources.history.is_empty() {
-        jobs.push(Job {
-            is_prefix: false,
-            folded: sum(&sources.history),
-            pieces: sources.history,
-            previous: sources.previous,
-            request: None,
-            sections,
-            most: share.0,
-        });
-    }
-    if !sources.prefix.is_empty() {
-        let request = fold.request.map(|at| masked(&view.text(at, Some(4_000))));
-        jobs.push(Job {
-            is_prefix: true,
-            folded: sum(&sources.prefix),
-            pieces: sources.prefix,
-            previous: None,
-            request,
-            sections: &config.prefix_sections,
-            most: share.1,
-        });
-    }
-    jobs
-}
-
-/// The model's texts in the asked form.
-fn body(
-    texts: &[String],
-    jobs: &[Job<'_>],
-    previous: Option<&Previous>,
-    sections: &[Section],
-    record: &Record,
-    config: &Config,
-    host: &Host,
-) -> String {
-    let of = |is_prefix: bool| {
-        jobs.iter().zip(texts).find(|(job, _)| job.is_prefix == is_prefix).map(|(_, text)| text.as_str())
-    };
-    let history = of(false).or(previous.map(|previous| previous.body.as_str())).unwrap_or_default();
-    let mut body = completed(history, sections, record, config, host);
-    if let Some(prefix) = of(true) {
-        // The rules and names stand in the first part; here only the form is completed.
-        let request = jobs.iter().find(|job| job.is_prefix).and_then(|job| job.request.clone());
-        let bare = Record { request, ..Record::default() };
-        let prefix = completed(prefix, &config.prefix_sections, &bare, config, host);
-        body = format!("{body}\n\n{}\n{prefix}", config.prefix_heading);
-    }
-    body
-}
-
-/// The whole text and the JSON beside it, within the room.
-fn put_together(
-    mut record: Record,
-    body: &str,
-    losses: &Losses,
-    parts: usize,
-    fold: &Fold,
-    config: &Config,
-    host: &Host,
-) -> Result<(String, String), Failure> {
-    let about = notices(&record, losses, parts);
-    let least = host.count(INTRODUCTION) + host.count(body) + host.count(&about) + 12;
-    let mut left = fold.room.saturating_sub(least);
-    for _ in 0..4 {
-        let rest = around(&record, body, left, config, host);
-        let (text, range) = joined(&rest, body, &about);
-        let tokens = host.count(&text);
-        if tokens <= fold.room {
-            record.carried.body = range;
-            record.carried.user_messages = rest.messages;
-            return Ok((text, record.carried.to_json()));
-        }
-        left = left.saturating_sub(tokens - fold.room + left / 4);
-    }
-    let (text, range) = joined(&Around::default(), body, &about);
-    let tokens = host.count(&text);
-    if tokens > fold.room {
-        let room = fold.room;
-        return Err(Failure::unavailable(
-            format!("the model's summary takes {tokens} tokens where {room} are left; it was asked for less"),
-            None,
-        ));
-    }
-    record.carried.body = range;
-    record.carried.user_messages = Vec::new();
-    Ok((text, record.carried.to_json()))
 }
 
 /// The text, and where in it the body lies.

@@ -105,6 +105,23 @@ fn the_beginning_of_a_cut_turn_is_summarised_by_itself_and_both_hear_of_the_focu
 }
 
 #[test]
+fn the_request_of_a_cut_turn_is_shown_once() {
+    let view = session(2).user("Now rename the crate.");
+    let view = (0..4).fold(view, |view, at| {
+        let id = format!("x{at}");
+        view.call(&id, "bash", "{}").result(&id, "renamed a file\n".repeat(40))
+    });
+    let view = view.user("and the readme").assistant("done");
+    let host = TestHost::new().answers([answer("whole"), "### Request\n- rename".to_owned(), "### Request".to_owned()]);
+    let config = r#""keep_recent_tokens": 200, "split_turns": true"#;
+    let text = summary(&plan(&eager(config), &view, &host, &request(50_000))).text;
+    let user = &host.prompts()[1].user;
+    assert_eq!(user.matches("Now rename the crate.").count(), 1, "{user}");
+    assert!(!user.contains("<request>\n") && user.contains("[User]: Now rename the crate."), "{user}");
+    assert!(section(&text, "### Done so far").starts_with("The summariser recorded nothing"), "{text}");
+}
+
+#[test]
 fn a_summary_of_the_work_on_the_latest_request_stands_behind_it() {
     let host = TestHost::new().answers([answer("line")]);
     let plan = plan(&eager("\"keep_recent_tokens\": 0, \"split_turns\": true"), &session(1), &host, &request(50_000));
@@ -367,6 +384,17 @@ fn the_operators_words_come_into_the_instruction() {
     let prompt = &host.prompts()[0];
     assert!(prompt.user.split_once("</conversation>").unwrap().1.contains("Mind the budget of the team."));
     assert_eq!(prompt.temperature, Some(0.5));
+}
+
+#[test]
+fn entries_without_words_cost_no_call() {
+    let view = MemoryView::new().user("").tokens(2_000).assistant(" ").tokens(2_000).user("go");
+    let host = TestHost::new().answers([answer("line")]);
+    let outcome = run(&eager(""), &view, &host, &request(50_000)).unwrap();
+    assert!(
+        matches!(outcome, Outcome::Unchanged(reason) if reason.contains("2 entries") && reason.contains("no words"))
+    );
+    assert!(host.prompts().is_empty());
 }
 
 #[test]
