@@ -1,17 +1,20 @@
 //! One compaction, step by step.
 
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use contextengine_sdk::budget::ends_bytes;
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
 use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Position, Segment, View};
 
 use crate::assemble::{Around, around, completed, fitting_rules, notices, owed};
-use crate::carried::Previous;
+use crate::carried::{Carried, Previous};
 use crate::chunks::{Piece, sum};
 use crate::config::{Config, Data, Section};
 use crate::corrections::Corrections;
 use crate::escape::masked;
-use crate::model::{self, Job};
+use crate::model::{self, Job, Written};
 use crate::prompt::Wishes;
 use crate::record::{self, Record};
 use crate::select::{self, Fold};
@@ -27,12 +30,16 @@ const REQUEST_BYTES: usize = 4_000;
 /// Less room than this is not worth asking a model for.
 const LEAST_BODY: u32 = 48;
 
+/// What the model wrote last and a fingerprint of what it had read.
+pub(crate) type LastAnswer = RefCell<Option<(u64, Written)>>;
+
 /// Chooses what is folded, asks the model, and puts the summary together.
 pub(crate) fn compress(
     view: &dyn View,
     host: &Host,
     request: &CompressRequest,
     config: &Config,
+    last_answer: &LastAnswer,
 ) -> Result<Outcome, Failure> {
     let layout = Layout::read(view);
     let corrections = Corrections::read(&request.corrections);
@@ -44,7 +51,7 @@ pub(crate) fn compress(
     let previous = last.filter(|last| Some(last.at) == fold.previous).map(|last| Previous::read(&last));
     let record = record::gather(view, &layout, &fold, previous.as_ref(), request, &corrections.lost, config);
     let round = Round { view, host, request, config, layout, corrections, fold, previous };
-    round.run(record)
+    round.run(&record, last_answer)
 }
 
 /// Everything that one compaction is made from.
@@ -68,10 +75,10 @@ struct Sources {
 }
 
 impl Round<'_> {
-    fn run(self, record: Record) -> Result<Outcome, Failure> {
+    fn run(self, record: &Record, last_answer: &LastAnswer) -> Result<Outcome, Failure> {
         let mut losses = Losses::default();
         let sources = self.sources(&mut losses);
-        let Some(share) = self.share(&record, &losses) else {
+        let Some(share) = self.share(record, &losses) else {
             let room = self.fold.room;
             return Ok(Outcome::Unchanged(format!("a summary could take {room} tokens, too few to say anything")));
         };
@@ -81,14 +88,48 @@ impl Round<'_> {
             let entries = self.fold.positions.len();
             return Ok(Outcome::Unchanged(format!("the {entries} entries that could be folded hold no words")));
         }
-        let written = model::write(self.host, self.config, &self.wishes(&record), &jobs)?;
-        losses.set_aside = written.set_aside;
-        let body = self.body(&written.texts, &jobs, &sections, &record);
-        let about = notices(&record, &losses, written.parts);
-        let (text, details) = self.put_together(record, &body, &about)?;
+        let (text, details) = self.propose(record, &jobs, &sections, &losses, last_answer)?;
         let mut plan = PlanBuilder::over(self.layout);
         plan.fold_with(self.fold.positions, text, Some(details))?;
         Ok(Outcome::Compressed(newest_last(plan.build())))
+    }
+
+    /// The summary and the JSON beside it. Where the host only misses names in what the model wrote last, the model is
+    /// not asked again.
+    fn propose(
+        &self,
+        record: &Record,
+        jobs: &[Job<'_>],
+        sections: &[Section],
+        losses: &Losses,
+        last_answer: &LastAnswer,
+    ) -> Result<(String, String), Failure> {
+        let read = fingerprint(jobs, self.request.focus.as_deref());
+        let known = last_answer.borrow().clone().filter(|(of, _)| self.corrections.only_names() && *of == read);
+        if let Some((_, written)) = known {
+            // Where the names have no room beside it, a shorter text is asked for.
+            if let Ok(proposed) = self.proposed(record, jobs, sections, losses, &written) {
+                return Ok(proposed);
+            }
+        }
+        let written = model::write(self.host, self.config, &self.wishes(record), jobs)?;
+        let proposed = self.proposed(record, jobs, sections, losses, &written);
+        last_answer.replace(Some((read, written)));
+        proposed
+    }
+
+    /// The same, from what the model wrote.
+    fn proposed(
+        &self,
+        record: &Record,
+        jobs: &[Job<'_>],
+        sections: &[Section],
+        losses: &Losses,
+        written: &Written,
+    ) -> Result<(String, String), Failure> {
+        let losses = Losses { set_aside: written.set_aside.clone(), ..losses.clone() };
+        let body = self.body(&written.texts, jobs, sections, record);
+        self.put_together(record, &body, &notices(record, &losses, written.parts))
     }
 
     fn sources(&self, losses: &mut Losses) -> Sources {
@@ -235,21 +276,20 @@ impl Round<'_> {
     }
 
     /// The whole text and the JSON beside it, within the room.
-    fn put_together(&self, mut record: Record, body: &str, about: &str) -> Result<(String, String), Failure> {
+    fn put_together(&self, record: &Record, body: &str, about: &str) -> Result<(String, String), Failure> {
         let (host, room) = (self.host, self.fold.room);
         let least = host.count(INTRODUCTION) + host.count(body) + host.count(about) + 12;
         let mut left = room.saturating_sub(least);
         loop {
             let rest = match left {
                 0 => Around::default(),
-                _ => around(&record, body, left, self.config, host),
+                _ => around(record, body, left, self.config, host),
             };
             let (text, range) = joined(&rest, body, about);
             let tokens = host.count(&text);
             if tokens <= room {
-                record.carried.body = range;
-                record.carried.user_messages = rest.messages;
-                return Ok((text, record.carried.to_json()));
+                let carried = Carried { body: range, user_messages: rest.messages, ..record.carried.clone() };
+                return Ok((text, carried.to_json()));
             }
             if left == 0 {
                 let reason =
@@ -260,6 +300,17 @@ impl Round<'_> {
             left = left.saturating_sub(tokens - room + left / 4 + 1);
         }
     }
+}
+
+/// Of everything that a model reads but its instruction.
+fn fingerprint(jobs: &[Job<'_>], focus: Option<&str>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    focus.hash(&mut hash);
+    for job in jobs {
+        (job.is_prefix, &job.previous, &job.request).hash(&mut hash);
+        job.pieces.iter().for_each(|piece| piece.text.hash(&mut hash));
+    }
+    hash.finish()
 }
 
 /// A summary that stands for newer entries than the last one that stays, as when the work on the latest request is

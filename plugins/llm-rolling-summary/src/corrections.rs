@@ -42,6 +42,11 @@ impl Corrections {
         read
     }
 
+    /// All that is missing are names, which can be put back without asking the model again.
+    pub(crate) fn only_names(&self) -> bool {
+        !self.lost.is_empty() && self.words.iter().all(|words| words.starts_with("lost-identifiers"))
+    }
+
     /// A limit, a quarter less for each time that it was too long.
     pub(crate) fn tighten(&self, limit: u32) -> u32 {
         (0..self.too_long.min(8)).fold(limit, |limit, _| limit - limit / 4)
@@ -70,5 +75,7 @@ mod tests {
         assert_eq!(read.headings, ["## Next Steps"]);
         assert_eq!((read.tighten(1000), read.keep_less(1000)), (750, 250));
         assert_eq!(read.words.len(), 5);
+        assert!(!read.only_names());
+        assert!(Corrections::read(&["lost-identifiers: a/b.rs".to_owned()]).only_names());
     }
 }

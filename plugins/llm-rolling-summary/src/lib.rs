@@ -39,6 +39,8 @@ pub use presets::{PRESETS, preset};
 #[derive(Debug)]
 pub struct LlmRollingSummary {
     config: Config,
+    /// What the model wrote last, for a correction that needs no model.
+    last: compress::LastAnswer,
 }
 
 contextengine_sdk::export!(LlmRollingSummary: Compressor);
@@ -57,7 +59,7 @@ impl Plugin for LlmRollingSummary {
     }
 
     fn configure(config: &str) -> Result<Self, String> {
-        Ok(Self { config: Config::from_json(config)? })
+        Ok(Self { config: Config::from_json(config)?, last: compress::LastAnswer::default() })
     }
 }
 
@@ -67,6 +69,6 @@ impl Compressor for LlmRollingSummary {
     }
 
     fn compress(&self, view: &dyn View, host: &Host, request: &CompressRequest) -> Result<Outcome, Failure> {
-        compress::compress(view, host, request, &self.config)
+        compress::compress(view, host, request, &self.config, &self.last)
     }
 }

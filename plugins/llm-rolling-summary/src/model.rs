@@ -39,7 +39,7 @@ enum Trouble {
 }
 
 /// What came of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Written {
     /// One text a job, in their order.
     pub(crate) texts: Vec<String>,

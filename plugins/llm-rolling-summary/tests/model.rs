@@ -326,6 +326,23 @@ fn the_hosts_defects_reach_the_model_and_lost_names_the_summary() {
 }
 
 #[test]
+fn names_alone_are_put_back_without_asking_again() {
+    let plugin = eager("");
+    let host = TestHost::new().answers([answer("first"), answer("second"), answer("third")]);
+    let corrected = |view: &MemoryView, corrections: &[&str]| {
+        let mut request = request(50_000);
+        request.corrections = corrections.iter().map(|&it| it.to_owned()).collect();
+        (summary(&plan(&plugin, view, &host, &request)).text, host.prompts().len())
+    };
+    assert_eq!(corrected(&session(4), &[]).1, 1);
+    let (text, calls) = corrected(&session(4), &["lost-identifiers: src/lost.rs"]);
+    assert!(text.contains("first of Goal") && text.contains("src/lost.rs") && calls == 1, "{text}");
+    let (text, calls) = corrected(&session(4), &["lost-identifiers: src/lost.rs", "truncated: it ends so"]);
+    assert!(text.contains("second of Goal") && calls == 2, "another defect is the model's");
+    assert_eq!(corrected(&session(5), &["lost-identifiers: src/lost.rs"]).1, 3, "another session is read");
+}
+
+#[test]
 fn every_so_many_compactions_the_originals_are_read_again() {
     let first = summary(&plan(&eager(""), &session(4), &TestHost::new().answers([answer("old")]), &request(50_000)));
     let rebuilt = |original: &str, keys: &str| {
