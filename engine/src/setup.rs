@@ -29,6 +29,16 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// What is in force before anything is installed: nobody owns anything, and no window is known.
+    pub(crate) fn nothing() -> Self {
+        Self::new(Slots::default(), Window::new(u32::MAX))
+    }
+
+    /// Tokens that a compaction should leave.
+    pub fn target(&self) -> u32 {
+        self.target.unwrap_or_else(|| self.window.target())
+    }
+
     /// These owners and this window, and the defaults for the rest.
     pub fn new(slots: Slots, window: Window) -> Self {
         Self {

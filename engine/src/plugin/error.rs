@@ -291,6 +291,25 @@ pub enum CallError {
     },
 }
 
+impl CallError {
+    /// Whether the plugin broke off or reached a limit. Then nothing good can be expected of another call. Not so where
+    /// it answered in order that it cannot do it, where the caller stopped waiting, and where the host is to blame.
+    pub fn is_fault(&self) -> bool {
+        match self {
+            CallError::Trap { .. }
+            | CallError::TimeLimit { .. }
+            | CallError::MemoryLimit { .. }
+            | CallError::OutputLimit { .. } => true,
+            CallError::Retired { cause } => cause.is_fault(),
+            CallError::Failed(_)
+            | CallError::Cancelled { .. }
+            | CallError::NoSuchHook { .. }
+            | CallError::Config { .. }
+            | CallError::Internal { .. } => false,
+        }
+    }
+}
+
 fn at(backtrace: &str) -> String {
     if backtrace.is_empty() { String::new() } else { format!(" (in {backtrace})") }
 }

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use wasmtime::Store;
 use wasmtime::component::Resource;
 
@@ -41,7 +42,7 @@ impl fmt::Debug for Instance {
 }
 
 /// What a plugin used of the model in one attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct ModelUse {
     /// Calls.
@@ -50,6 +51,17 @@ pub struct ModelUse {
     pub input_tokens: u64,
     /// Tokens of the answers, by the provider's count.
     pub output_tokens: u64,
+}
+
+impl ModelUse {
+    /// What was used since `earlier`.
+    pub(crate) fn since(self, earlier: ModelUse) -> ModelUse {
+        ModelUse {
+            calls: self.calls.saturating_sub(earlier.calls),
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+        }
+    }
 }
 
 /// A call on its way.

@@ -24,6 +24,14 @@ pub(super) struct Departure {
     pub(super) entries: Vec<Arc<Entry>>,
 }
 
+/// What is said of a branch that is left.
+#[derive(Debug)]
+pub(super) struct Farewell {
+    pub(super) text: String,
+    pub(super) details: Option<String>,
+    pub(super) author: Author,
+}
+
 /// Who wrote the summary of a branch.
 #[derive(Debug, Clone)]
 pub(super) struct Author {
@@ -50,21 +58,22 @@ impl Session {
         Ok((!entries.is_empty()).then_some(Departure { left, ancestor, entries }))
     }
 
-    /// Puts the other branch in use and appends to it what was done on the one that is left, in one step. Returns the id
-    /// of the entry that says it.
+    /// Puts the other branch in use and appends to it what was done on the one that is left, in one step, if `permitted`
+    /// at that moment. Returns the id of the entry that says it.
     pub(super) async fn depart(
         &self,
         to: Option<EntryId>,
         departure: Departure,
-        text: String,
-        details: Option<String>,
-        author: Author,
+        farewell: Farewell,
+        permitted: impl FnOnce() -> Result<(), SessionError> + Send,
     ) -> Result<EntryId, SessionError> {
+        let Farewell { text, details, author } = farewell;
+        let _writing = self.shared.writing.lock().await;
+        permitted()?;
         let compaction = match &to {
             Some(leaf) => self.compaction_on(leaf).await?,
             None => None,
         };
-        let _writing = self.shared.writing.lock().await;
         let now = self.now();
         let id = EntryId::new(self.record_id("branch-summary"));
         let mut entry = Entry::text(id.as_str(), EntryKind::BranchSummary, text);

@@ -3,6 +3,8 @@
 //! The log keeps the whole text beside what the model sees, so recall and [`View::original`](crate::view::View::original)
 //! have all of it.
 
+use std::sync::Arc;
+
 use crate::tokens::TokenCounter;
 use crate::transcript::{Block, Entry};
 
@@ -28,12 +30,13 @@ pub(super) fn only_text(entry: &Entry) -> Option<&str> {
     }
 }
 
-/// The entry as the model will see it: the reducer's text, and a line that says how to get the whole.
-pub(super) fn shorten(whole: Entry, text: &str, counter: &dyn TokenCounter) -> Result<Entry, (Entry, NotShortened)> {
+/// The entry as the model will see it, with the reducer's text and a line that says how to get the whole; and the tokens
+/// of both together.
+pub(super) fn shorten(whole: &Entry, text: &str, counter: &dyn TokenCounter) -> Result<(Entry, u32), NotShortened> {
     if text.trim().is_empty() {
-        return Err((whole, NotShortened::Empty));
+        return Err(NotShortened::Empty);
     }
-    let before = counter.count(only_text(&whole).unwrap_or_default());
+    let before = counter.count(only_text(whole).unwrap_or_default());
     let pointer = format!(
         "[Shortened from {before} to {} tokens. All of it can be recalled by the id {}]",
         counter.count(text),
@@ -42,12 +45,12 @@ pub(super) fn shorten(whole: Entry, text: &str, counter: &dyn TokenCounter) -> R
     let text = format!("{}\n{pointer}", text.trim_end());
     let after = counter.count(&text);
     if after >= before {
-        return Err((whole, NotShortened::NotSmaller { before, after }));
+        return Err(NotShortened::NotSmaller { before, after });
     }
     let mut entry = whole.clone();
     entry.replace_text(&text);
-    entry.replaces = vec![std::sync::Arc::new(whole)];
-    Ok(entry)
+    entry.replaces = vec![Arc::new(whole.clone())];
+    Ok((entry, after))
 }
 
 #[cfg(test)]
@@ -67,8 +70,9 @@ mod tests {
     #[test]
     fn a_shortened_result_names_the_id_of_the_whole_and_stands_for_it() {
         let whole = result(&"line\n".repeat(100));
-        let short = shorten(whole.clone(), "line\n[99 lines like it]\n", &Bytes).unwrap();
+        let (short, tokens) = shorten(&whole, "line\n[99 lines like it]\n", &Bytes).unwrap();
         let text = only_text(&short).unwrap();
+        assert_eq!(tokens as usize, text.len());
         assert_eq!(
             text,
             "line\n[99 lines like it]\n[Shortened from 500 to 24 tokens. All of it can be recalled by the id r7]"
@@ -80,9 +84,8 @@ mod tests {
     #[test]
     fn a_text_that_is_empty_or_saves_nothing_is_not_taken() {
         let whole = result(&"x".repeat(100));
-        assert_eq!(shorten(whole.clone(), " \n", &Bytes), Err((whole.clone(), NotShortened::Empty)));
-        let (back, why) = shorten(whole.clone(), &"x".repeat(99), &Bytes).unwrap_err();
+        assert_eq!(shorten(&whole, " \n", &Bytes), Err(NotShortened::Empty));
+        let why = shorten(&whole, &"x".repeat(99), &Bytes).unwrap_err();
         assert!(matches!(why, NotShortened::NotSmaller { before: 100, .. }), "{why}");
-        assert_eq!(back, whole);
     }
 }

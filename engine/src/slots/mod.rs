@@ -13,13 +13,21 @@
 //! first one that wins silently. [`Slots`] is the result, and never changes; another binding is another value.
 
 mod claim;
+mod generation;
 mod origin;
+mod quarantine;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use claim::{ClaimError, SlotsBuilder};
+pub(crate) use generation::changes;
+pub use generation::{Generation, Installed, Owner, SlotChange};
 pub use origin::Origin;
+pub(crate) use quarantine::Ward;
+pub use quarantine::{NoAnswer, Quarantine};
+
+use serde::Serialize;
 
 use crate::hooks::Hook;
 use crate::plugin::Plugin;
@@ -29,7 +37,8 @@ use crate::plugin::Plugin;
 pub const HOST_BRANCH_LIST: &str = "builtin:branch-list";
 
 /// A question of the host that plugins answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Slot {
     /// Shorten a tool result before it enters the view?
     Ingest,

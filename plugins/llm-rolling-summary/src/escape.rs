@@ -4,6 +4,8 @@
 //! Keys and tokens are masked by their shape in both. The host redacts prompts too; what this plugin quotes into the
 //! summary nobody else looks at. A secret that looks like any other word is not recognised.
 
+pub(crate) use contextengine_sdk::transcript::TOOL_MARKUP as MARKUP;
+
 /// What stands in the place of a secret.
 const MASK: &str = "[redacted]";
 
@@ -20,19 +22,6 @@ const FENCES: [&str; 11] = [
     "answer",
     "defects",
     "operator",
-];
-
-/// Markup with which models call tools or end their turn; the same list as the host's gate.
-pub(crate) const MARKUP: [&str; 9] = [
-    "<function_calls>",
-    "<tool_call>",
-    "<tool_calls>",
-    "<tool_use>",
-    "<invoke name=",
-    "[TOOL_CALLS]",
-    "<|tool_call",
-    "<|im_end|>",
-    "<|im_start|>",
 ];
 
 /// How vendors begin their keys, and how many further characters such a key has at least.

@@ -6,7 +6,7 @@ mod common;
 
 use common::{answer, eager, plan, plugin, record, request, run, section, session, summary, turn};
 use contextengine_sdk::memory::{MemoryView, TestHost};
-use contextengine_sdk::{Failure, Finish, ModelError, Outcome, Unavailable};
+use contextengine_sdk::{Failure, Finish, ModelError, Outcome, Segment, Unavailable};
 
 fn failure(host: &TestHost) -> Failure {
     run(&eager(""), &session(4), host, &request(50_000)).unwrap_err()
@@ -401,6 +401,15 @@ fn the_operators_words_come_into_the_instruction() {
     let prompt = &host.prompts()[0];
     assert!(prompt.user.split_once("</conversation>").unwrap().1.contains("Mind the budget of the team."));
     assert_eq!(prompt.temperature, Some(0.5));
+}
+
+#[test]
+fn a_blank_message_does_not_pass_for_the_latest_request() {
+    let view = session(2).user("the last real words").assistant("x ".repeat(900)).user(" \n").assistant("hm");
+    let host = TestHost::new().answers([answer("line"), answer("line")]);
+    let plan = plan(&eager(""), &view, &host, &request(50_000));
+    let kept = |at| plan.segments.iter().any(|segment| matches!(segment, Segment::Keep(span) if span.contains(at)));
+    assert!(kept(9), "{plan:?}");
 }
 
 #[test]

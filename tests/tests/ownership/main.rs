@@ -1,0 +1,13 @@
+//! Who owns a hook, and what follows when they fail: each rule by itself, then all of them at random.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod branch;
+mod compact;
+mod decide;
+mod fixture;
+mod ingest;
+mod late;
+mod others;
+mod quarantine;
+mod turn;
+mod watch;
