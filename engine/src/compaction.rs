@@ -3,6 +3,9 @@
 //! The owner may be wrong once: a refused plan goes back to it with the defects by name, and what it proposes then
 //! counts. Whatever happens, the view that was passed in is as it was.
 
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::Instrument;
@@ -10,6 +13,7 @@ use tracing::Instrument;
 use crate::hooks::{CompressRequest, Failure, Outcome, Pressure, Trigger, Urgency};
 use crate::plan::{self, Applied, PlanRefused, Rules, SummaryGate, Tally, VerifiedPlan};
 use crate::plugin::{CallError, Instance, Plugin, Services};
+use crate::slots::{NoAnswer, Quarantine};
 use crate::tokens::EntryCounter;
 use crate::transcript::Timestamp;
 use crate::view::View;
@@ -89,12 +93,14 @@ pub struct CompactOptions {
     pub focus: Option<String>,
     /// What observers saved just before.
     pub memory: Vec<String>,
+    /// Tokens of recent entries that the strategy is asked to leave alone, as the wish `keep_recent` of the request.
+    pub keep_recent: Option<u32>,
 }
 
 impl CompactOptions {
     /// Aims at `target`, not urgently.
     pub fn new(pressure: Pressure, target: u32) -> Self {
-        Self { pressure, rules: Rules::new(target), focus: None, memory: Vec::new() }
+        Self { pressure, rules: Rules::new(target), focus: None, memory: Vec::new(), keep_recent: None }
     }
 
     /// What the person asked to keep in focus.
@@ -122,7 +128,7 @@ impl CompactOptions {
             focus: self.focus.clone(),
             memory: self.memory.clone(),
             corrections,
-            extras: Vec::new(),
+            extras: self.keep_recent.iter().map(|tokens| ("keep_recent".to_owned(), tokens.to_string())).collect(),
         }
     }
 }
@@ -151,6 +157,8 @@ pub struct CompactionRecord {
     pub proposing: Duration,
     /// Time that verifying and applying took.
     pub verifying: Duration,
+    /// Calls of a model that the plugin made.
+    pub model_calls: u32,
 }
 
 /// A compaction that was verified and applied.
@@ -206,6 +214,14 @@ pub enum CompactError {
         /// Why.
         cause: CallError,
     },
+    /// The plugin was not asked, as it broke off before.
+    #[error("strategy `{owner}` was not asked: {cause}")]
+    Quarantined {
+        /// Id of the plugin.
+        owner: String,
+        /// The first cause.
+        cause: Arc<Quarantine>,
+    },
     /// The plugin's plan was refused, and so was its second one.
     #[error("strategy `{owner}`: {cause}")]
     Refused {
@@ -224,9 +240,104 @@ pub enum CompactError {
         /// What it said then.
         reason: String,
     },
+    /// The owner failed, and so did all who succeed it. The history is as it was.
+    #[error("no strategy could compact the session; its history is as it was: {}", Tried(tried))]
+    NoneLeft {
+        /// All that were asked, in order, and how each failed.
+        tried: Vec<CompactError>,
+    },
 }
 
-/// Runs one compaction of a view.
+impl CompactError {
+    /// Id of the plugin that it is about; of the last one where all failed.
+    pub fn owner(&self) -> &str {
+        match self {
+            CompactError::NoPlan { owner, .. }
+            | CompactError::Quarantined { owner, .. }
+            | CompactError::Refused { owner, .. }
+            | CompactError::GaveUp { owner, .. } => owner,
+            CompactError::NoneLeft { tried } => tried.last().map_or("", CompactError::owner),
+        }
+    }
+
+    /// How it failed, without its name.
+    pub fn reason(&self) -> String {
+        match self {
+            CompactError::NoPlan { cause, .. } => cause.to_string(),
+            CompactError::Quarantined { cause, .. } => cause.to_string(),
+            CompactError::Refused { cause, .. } => cause.to_string(),
+            CompactError::GaveUp { cause, reason, .. } => format!("it gave up ({reason}) after a first plan: {cause}"),
+            CompactError::NoneLeft { tried } => Tried(tried).to_string(),
+        }
+    }
+}
+
+struct Tried<'a>(&'a [CompactError]);
+
+impl fmt::Display for Tried<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Somebody who can be asked for a plan.
+pub(crate) trait Strategist: Send {
+    /// The plugin.
+    fn plugin(&self) -> &Plugin;
+
+    /// Asks it.
+    fn compress(
+        &mut self,
+        view: &View,
+        request: &CompressRequest,
+    ) -> impl Future<Output = Result<Outcome, NoAnswer>> + Send;
+
+    /// Calls of a model that it made in this attempt.
+    fn model_calls(&self) -> u32;
+
+    /// Its plan was refused.
+    fn refused(&self, defects: &PlanRefused);
+}
+
+/// An instance of its own, started when first asked.
+struct Alone<'a> {
+    plugin: &'a Plugin,
+    services: Option<Services>,
+    instance: Option<Instance>,
+}
+
+impl Strategist for Alone<'_> {
+    fn plugin(&self) -> &Plugin {
+        self.plugin
+    }
+
+    async fn compress(&mut self, view: &View, request: &CompressRequest) -> Result<Outcome, NoAnswer> {
+        if let Some(services) = self.services.take() {
+            self.instance = Some(self.plugin.instance(services).await?);
+        }
+        match &mut self.instance {
+            Some(instance) => Ok(instance.compress(view, request).await?),
+            // Not reached: an attempt ends with its first error.
+            None => Err(NoAnswer::Call(CallError::Failed(Failure::Failed("it did not start".to_owned())))),
+        }
+    }
+
+    fn model_calls(&self) -> u32 {
+        self.instance.as_ref().map_or(0, |instance| instance.model_use().calls)
+    }
+
+    fn refused(&self, defects: &PlanRefused) {
+        tracing::warn!(plugin = self.plugin.description().id, defects = defects.defects().len(), "plan refused");
+    }
+}
+
+/// Runs one compaction of a view, with a plugin that nobody else asks.
 pub(crate) async fn compact(
     plugin: &Plugin,
     view: &View,
@@ -234,27 +345,37 @@ pub(crate) async fn compact(
     services: Services,
     counter: &EntryCounter,
 ) -> Result<Compacted, CompactError> {
-    let owner = plugin.description().id.clone();
-    let span = tracing::info_span!("compact", owner, trigger = ?options.pressure.trigger, before = view.tokens());
-    Attempt { plugin, owner, view, options, counter }.run(services).instrument(span).await
+    let mut alone = Alone { plugin, services: Some(services), instance: None };
+    attempt(&mut alone, view, options, counter).await
 }
 
-struct Attempt<'a> {
-    plugin: &'a Plugin,
+/// One attempt of one plugin: a plan, and one more if the first is refused.
+pub(crate) async fn attempt(
+    strategist: &mut impl Strategist,
+    view: &View,
+    options: &CompactOptions,
+    counter: &EntryCounter,
+) -> Result<Compacted, CompactError> {
+    let owner = strategist.plugin().description().id.clone();
+    let span = tracing::info_span!("compact", owner, trigger = ?options.pressure.trigger, before = view.tokens());
+    Attempt { strategist, owner, view, options, counter }.run().instrument(span).await
+}
+
+struct Attempt<'a, S> {
+    strategist: &'a mut S,
     owner: String,
     view: &'a View,
     options: &'a CompactOptions,
     counter: &'a EntryCounter,
 }
 
-impl Attempt<'_> {
-    async fn run(self, services: Services) -> Result<Compacted, CompactError> {
+impl<S: Strategist> Attempt<'_, S> {
+    async fn run(mut self) -> Result<Compacted, CompactError> {
         let started = Instant::now();
         let mut verifying = Duration::ZERO;
-        let mut instance = self.plugin.instance(services).await.map_err(|cause| self.no_plan(cause))?;
         let mut refused: Option<PlanRefused> = None;
-        for round in 0..=CORRECTION_ROUNDS {
-            let plan = match self.ask(&mut instance, refused.as_ref()).await? {
+        for _ in 0..=CORRECTION_ROUNDS {
+            let plan = match self.ask(refused.as_ref()).await? {
                 Outcome::Compressed(plan) => plan,
                 Outcome::Unchanged(reason) => return self.nothing(reason, refused),
             };
@@ -267,7 +388,7 @@ impl Attempt<'_> {
                     return Ok(self.done(verified, refused.as_ref(), proposing, verifying));
                 }
                 Err(defects) => {
-                    tracing::warn!(round, %defects, "plan refused");
+                    self.strategist.refused(&defects);
                     refused = Some(defects);
                 }
             }
@@ -275,18 +396,23 @@ impl Attempt<'_> {
         Err(match refused {
             Some(cause) => CompactError::Refused { owner: self.owner, cause },
             // Not reached: the loop ends early or leaves a refusal behind.
-            None => self.no_plan(CallError::Failed(Failure::Failed("no plan was asked for".to_owned()))),
+            None => self.no_plan(NoAnswer::Call(CallError::Failed(Failure::Failed("it was not asked".to_owned())))),
         })
     }
 
-    async fn ask(&self, instance: &mut Instance, refused: Option<&PlanRefused>) -> Result<Outcome, CompactError> {
+    async fn ask(&mut self, refused: Option<&PlanRefused>) -> Result<Outcome, CompactError> {
         let corrections = refused.map(PlanRefused::corrections).unwrap_or_default();
         let request = self.options.request(corrections);
-        instance.compress(self.view, &request).await.map_err(|cause| self.no_plan(cause))
+        let answer = self.strategist.compress(self.view, &request).await;
+        answer.map_err(|cause| self.no_plan(cause))
     }
 
-    fn no_plan(&self, cause: CallError) -> CompactError {
-        CompactError::NoPlan { owner: self.owner.clone(), cause }
+    fn no_plan(&self, cause: NoAnswer) -> CompactError {
+        let owner = self.owner.clone();
+        match cause {
+            NoAnswer::Call(cause) => CompactError::NoPlan { owner, cause },
+            NoAnswer::Quarantined(cause) => CompactError::Quarantined { owner, cause },
+        }
     }
 
     fn nothing(self, reason: String, refused: Option<PlanRefused>) -> Result<Compacted, CompactError> {
@@ -303,10 +429,11 @@ impl Attempt<'_> {
         proposing: Duration,
         verifying: Duration,
     ) -> Compacted {
+        let plugin = self.strategist.plugin();
         let record = CompactionRecord {
             owner: self.owner,
-            owner_version: self.plugin.description().version.clone(),
-            component_hash: self.plugin.component_hash().to_owned(),
+            owner_version: plugin.description().version.clone(),
+            component_hash: plugin.component_hash().to_owned(),
             trigger: self.options.pressure.trigger,
             tokens_before: self.view.tokens(),
             tokens_after: verified.tokens_after(),
@@ -314,8 +441,9 @@ impl Attempt<'_> {
             corrections: refused.map(PlanRefused::corrections).unwrap_or_default(),
             proposing,
             verifying,
+            model_calls: self.strategist.model_calls(),
         };
-        tracing::info!(after = record.tokens_after, ?proposing, ?verifying, "compacted");
+        tracing::info!(after = record.tokens_after, ?proposing, ?verifying, "plan accepted");
         Compacted::Done(Box::new(Compaction { record, verified }))
     }
 }

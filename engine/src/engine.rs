@@ -1,21 +1,35 @@
-//! The host in one value: counts, loads plugins, runs compactions.
+//! The host in one value: counts, loads plugins, holds the setup in force, runs compactions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::broadcast;
 
 use crate::compaction::{self, CompactError, CompactOptions, Compacted};
+use crate::events::{Event, EventKind, Events, Metrics, Scope};
 use crate::hooks::Pressure;
 use crate::plugin::{LoadError, LoadOptions, Plugin, Runtime, RuntimeError, Services};
 use crate::selection::{self, Selection};
+use crate::setup::Setup;
+use crate::slots::{self, Generation, Installed, Slots};
 use crate::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
 use crate::transcript::Entry;
 use crate::view::{View, ViewOptions};
 
-/// The host. Cheap to clone; clones share the plugin runtime and the counted tokens.
+/// The host. Cheap to clone; clones share the plugin runtime, the counted tokens, the setup in force and the events.
 #[derive(Debug, Clone)]
 pub struct Engine {
     runtime: Runtime,
     counter: EntryCounter,
+    in_force: Arc<RwLock<Arc<InForce>>>,
+    events: Events,
+}
+
+/// A setup and its number.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    pub(crate) generation: Generation,
+    pub(crate) setup: Setup,
 }
 
 /// Makes an [`Engine`].
@@ -51,7 +65,9 @@ impl EngineBuilder {
             None => runtime,
         };
         let counter = self.counter.unwrap_or_else(|| EntryCounter::new(TiktokenCounter::new(Vocabulary::default())));
-        Ok(Engine { runtime: runtime.build()?, counter })
+        let in_force = InForce { generation: Generation::default(), setup: Setup::nothing() };
+        let in_force = Arc::new(RwLock::new(Arc::new(in_force)));
+        Ok(Engine { runtime: runtime.build()?, counter, in_force, events: Events::default() })
     }
 }
 
@@ -68,6 +84,57 @@ impl Engine {
     /// The bytes are not a plugin that this host can serve, or it does not accept its configuration.
     pub async fn load(&self, component: &[u8], options: LoadOptions) -> Result<Plugin, LoadError> {
         Plugin::load(&self.runtime, component, options).await
+    }
+
+    /// Puts a setup in force, as a whole: turns that begin from now on have it. Turns that have begun keep the one that
+    /// they began with, but what they still write to a slot is refused where its owner is another one by then; see
+    /// [`Turn::compact`](crate::session::Turn::compact). Lifts every quarantine.
+    pub fn install(&self, setup: Setup) -> Installed {
+        let installed = {
+            let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
+            let generation = in_force.generation.next();
+            let changes = slots::changes(&in_force.setup.slots, &setup.slots);
+            *in_force = Arc::new(InForce { generation, setup });
+            Installed { generation, changes }
+        };
+        let scope = Scope { session: None, generation: installed.generation, turn: None };
+        self.events.tell(&scope, EventKind::Installed { changes: installed.changes.clone() });
+        installed
+    }
+
+    /// The setup in force. Before the first [`install`](Self::install) nobody owns anything and the window is as large as
+    /// can be, so the host decides nothing by itself.
+    pub fn setup(&self) -> Setup {
+        self.in_force().setup.clone()
+    }
+
+    /// Who owns what, by the setup in force.
+    pub fn slots(&self) -> Slots {
+        self.in_force().setup.slots.clone()
+    }
+
+    /// Number of the setup in force; 0 before the first [`install`](Self::install).
+    pub fn generation(&self) -> Generation {
+        self.in_force().generation
+    }
+
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What happens from now on, in all sessions of this engine. A receiver that is more than 1,024 events behind misses
+    /// the oldest, and is told how many (`RecvError::Lagged`).
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.listen()
+    }
+
+    /// What happened so far, in figures.
+    pub fn metrics(&self) -> Metrics {
+        self.events.snapshot()
+    }
+
+    pub(crate) fn teller(&self) -> &Events {
+        &self.events
     }
 
     /// A view of entries, in the order in which the model reads them.

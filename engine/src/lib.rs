@@ -32,17 +32,23 @@
 //!
 //! The rooms, in the order in which data flows: [`transcript`] (entries), [`mod@format`] (sessions as agents write them),
 //! [`tokens`] and [`view`] (what a model would see), [`hooks`] (what a strategy is asked), [`plan`] (what it answers,
-//! and whether that is right), [`plugin`] (running it), [`store`] (keeping it). A room does not know the rooms after it.
+//! and whether that is right), [`plugin`] (running it), [`store`] (keeping it). A room does not know the rooms after it. [`redact`] masks secrets in what
+//! leaves, for all of them.
 #![deny(missing_docs)]
 
 mod compaction;
 mod engine;
+pub mod events;
 pub mod format;
 pub mod hooks;
 pub mod plan;
 pub mod plugin;
+pub mod redact;
 mod selection;
+pub mod services;
 pub mod session;
+mod setup;
+pub mod slots;
 pub mod store;
 pub mod tokens;
 pub mod transcript;
@@ -51,3 +57,4 @@ pub mod view;
 pub use compaction::{CompactError, CompactOptions, Compacted, Compaction, CompactionRecord, Window};
 pub use engine::{Engine, EngineBuilder};
 pub use selection::{Selection, SelectionStep};
+pub use setup::{Setup, Threshold};

@@ -187,6 +187,68 @@ pub fn leading(costs: &[u32], budget: u32) -> usize {
     costs.len()
 }
 
+/// Names behind a label, as many from the front as fit `budget` tokens, then how many more there are. Empty where not
+/// one fits, or there is none.
+///
+/// ```
+/// use contextengine_sdk::{budget, memory::TestHost};
+/// let paths = ["a.rs", "b.rs", "c.rs", "d.rs", "e.rs", "f.rs"].map(str::to_owned);
+/// assert_eq!(budget::list(&TestHost::new(), "- read: ", &paths[..2], 10), "- read: a.rs, b.rs");
+/// assert_eq!(budget::list(&TestHost::new(), "- read: ", &paths, 8), "- read: a.rs, b.rs and 4 more");
+/// assert_eq!(budget::list(&TestHost::new(), "- read: ", &paths, 2), "");
+/// ```
+pub fn list(host: &Host, label: &str, names: &[String], budget: u32) -> String {
+    let line = |shown: usize| match names.len() - shown {
+        0 => format!("{label}{}", names.join(", ")),
+        more => format!("{label}{} and {more} more", names[..shown].join(", ")),
+    };
+    if names.is_empty() || budget == 0 {
+        return String::new();
+    }
+    let mut shown = names.len().min(budget as usize);
+    if shown < names.len() || host.count(&line(shown)) > budget {
+        let each: Vec<String> = names[..shown].iter().map(|name| format!(", {name}")).collect();
+        shown = leading(&host.count_all(&each), budget);
+    }
+    while shown > 0 && host.count(&line(shown)) > budget {
+        shown -= (shown / 16).max(1);
+    }
+    if shown == 0 { String::new() } else { line(shown) }
+}
+
+/// Shares `whole` among items that want so much and weigh so much: each gets what it wants or its part by weight, and
+/// what one does not want goes to the others. The sum is never more than `whole`.
+///
+/// ```
+/// use contextengine_sdk::budget::shares;
+/// assert_eq!(shares(&[10, 500, 500], &[1, 1, 3], 410), [10, 100, 300]);
+/// assert_eq!(shares(&[10, 20], &[1, 1], 400), [10, 20]);
+/// ```
+pub fn shares(wants: &[u32], weights: &[u32], whole: u32) -> Vec<u32> {
+    let weight = |index: usize| u64::from(weights.get(index).copied().unwrap_or(1));
+    let mut grants: Vec<u32> = vec![0; wants.len()];
+    let mut open: Vec<usize> = (0..wants.len()).collect();
+    let mut left = whole;
+    loop {
+        let sum: u64 = open.iter().map(|&index| weight(index)).sum();
+        let part = |index: usize, left: u32| {
+            let part = u64::from(left) * weight(index) / sum.max(1);
+            u32::try_from(part).unwrap_or(left)
+        };
+        let (content, rest): (Vec<usize>, Vec<usize>) =
+            open.iter().copied().partition(|&index| wants[index] <= part(index, left));
+        if content.is_empty() {
+            rest.iter().for_each(|&index| grants[index] = part(index, left));
+            return grants;
+        }
+        for index in content {
+            grants[index] = wants[index];
+            left -= wants[index];
+        }
+        open = rest;
+    }
+}
+
 fn share(room: usize, percent: u32) -> usize {
     room / 100 * percent.min(100) as usize + room % 100 * percent.min(100) as usize / 100
 }
@@ -247,6 +309,29 @@ mod tests {
             let chosen = newest_that_fit(&costs, budget);
             prop_assert!(chosen.iter().map(|&index| costs[index]).sum::<u32>() <= budget);
             prop_assert!(chosen.is_sorted());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_never_counts_more_than_its_budget(names in prop::collection::vec("[a-z ä]{1,12}", 0..40), budget in 0u32..80) {
+            for host in [TestHost::new(), TestHost::new().count_with(words)] {
+                prop_assert!(host.count(&list(&host, "- read: ", &names, budget)) <= budget);
+            }
+        }
+
+        #[test]
+        fn shares_give_no_one_more_than_wanted_and_waste_nothing_that_is_wanted(
+            items in prop::collection::vec((0u32..100, 0u32..9), 0..8), whole in 0u32..400,
+        ) {
+            let (wants, weights): (Vec<u32>, Vec<u32>) = items.into_iter().unzip();
+            let grants = shares(&wants, &weights, whole);
+            let sum: u32 = grants.iter().sum();
+            prop_assert!(sum <= whole);
+            prop_assert!(grants.iter().zip(&wants).all(|(grant, want)| grant <= want));
+            let wanted: u32 = wants.iter().zip(&weights).filter(|(_, weight)| **weight > 0).map(|(want, _)| *want).sum();
+            let rounding = u32::try_from(wants.len()).unwrap();
+            prop_assert!(sum + rounding >= wanted.min(whole), "{grants:?}");
         }
     }
 

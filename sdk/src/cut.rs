@@ -52,7 +52,9 @@ impl Layout {
         for (at, entry) in (0..).zip(&entries) {
             groups.entry(entry.group).or_default().push(at);
         }
-        let latest_request = (0..).zip(&entries).filter(|(_, entry)| entry.kind == EntryKind::User).last();
+        // An image alone asks for nothing.
+        let asks = |entry: &EntryInfo| entry.kind == EntryKind::User && entry.bytes > 0;
+        let latest_request = (0..).zip(&entries).filter(|(_, entry)| asks(entry)).last();
         let mut layout = Self {
             suffix: suffix_sums(&entries),
             latest_request: latest_request.map(|(at, _)| at),
@@ -163,6 +165,9 @@ impl Layout {
     }
 
     /// The newest words of the user. A plan that loses them is refused.
+    ///
+    /// Told by figures alone, so an entry of nothing but white space counts as words here and not to the host. Where such
+    /// entries can be, look at the text, and keep the newest that has words, too.
     pub fn latest_request(&self) -> Option<Position> {
         self.latest_request
     }
@@ -306,6 +311,12 @@ pub(crate) mod tests {
         let layout = Layout::read(&view);
         assert_eq!(layout.required(), [0, 3, 4, 5]);
         assert_eq!(layout.foldable(layout.span()), [1, 2]);
+    }
+
+    #[test]
+    fn an_image_alone_is_no_request() {
+        let view = MemoryView::new().user("look at this").assistant("at what?").user("").image("image/png", 900);
+        assert_eq!(Layout::read(&view).latest_request(), Some(0));
     }
 
     #[test]

@@ -78,9 +78,9 @@
 //! ```
 //!
 //! What every strategy needs: [`cut`] (where a session can be cut, what must be kept), [`plan`] (a builder that keeps
-//! the host's rules), [`budget`] (fitting into tokens), [`transcript`] (a session as text for a summariser), [`files`]
-//! (which files were read and modified), [`glob`] (names by pattern), [`config`], [`preset`], and [`memory`] (a session
-//! and a host for tests).
+//! the host's rules), [`budget`] (fitting into tokens), [`sections`] (a text of sections that fits), [`transcript`] (a
+//! session as text for a summariser), [`files`] (which files were read and modified), [`glob`] (names by pattern),
+//! [`config`], and [`memory`] (a session and a host for tests).
 //!
 //! Works on Rust 1.85, natively, and on `wasm32-unknown-unknown` and `wasm32-wasip2`. Most of the component above is serde,
 //! which reads its configuration.
@@ -99,7 +99,7 @@ mod hooks;
 mod host;
 pub mod memory;
 pub mod plan;
-pub mod preset;
+pub mod sections;
 pub mod transcript;
 mod types;
 mod view;

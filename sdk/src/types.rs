@@ -24,6 +24,15 @@ pub use host::types::{
     Urgency,
 };
 
+impl CompressRequest {
+    /// Tokens of recent entries that the operator wants left alone, from the wish `keep_recent` in `extras`; `None`
+    /// where there is no such wish. What the plugin's own configuration says counts more.
+    pub fn keep_recent(&self) -> Option<u32> {
+        let wish = self.extras.iter().find(|(name, _)| name == "keep_recent")?;
+        wish.1.parse().ok()
+    }
+}
+
 impl Span {
     /// The positions from `start` up to, not including, `end`.
     pub fn new(start: Position, end: Position) -> Self {

@@ -46,8 +46,15 @@ pub trait View {
     /// What the last compaction on this branch recorded.
     fn last_compaction(&self) -> Option<CompactionRecord>;
 
-    /// Further facts about an entry by name.
+    /// Further facts about an entry by name: `id`, `role`, and of a summary the `details`.
     fn attribute(&self, at: Position, key: &str) -> Option<String>;
+
+    /// JSON that was stored with the summary at a position: its attribute `details`, or what the last compaction
+    /// recorded if this is its summary.
+    fn details(&self, at: Position) -> Option<String> {
+        let recorded = || self.last_compaction().filter(|last| last.at == at).and_then(|last| last.details);
+        self.attribute(at, "details").or_else(recorded)
+    }
 }
 
 impl View for abi::View {

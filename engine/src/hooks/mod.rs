@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::transcript::Timestamp;
+use crate::transcript::{Timestamp, ToolResult};
 
 /// What a plugin can own: one per interface that it exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -204,6 +204,87 @@ pub struct SelectRequest {
     pub pressure: Pressure,
     /// Text of the entry that is being answered, for relevance.
     pub incoming: Option<String>,
+}
+
+/// A tool result that has just arrived, and what the host wants to know of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReduceRequest {
+    /// The result.
+    pub result: ToolResult,
+    /// Tokens of its text.
+    pub tokens: u32,
+    /// The model's window, in tokens.
+    pub window: u32,
+}
+
+/// What the model will see of a tool result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reduction {
+    /// All of it.
+    Keep,
+    /// This text. The host keeps the original and adds how to get it back.
+    Replace(String),
+}
+
+/// What the host wants of `summarize-branch`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchRequest {
+    /// The longest summary to write, in tokens.
+    pub budget: u32,
+    /// What the person asked to keep in focus.
+    pub focus: Option<String>,
+}
+
+/// Tokens of a turn, by the provider's count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Not from the cache.
+    pub input_tokens: u32,
+    /// Written by the model.
+    pub output_tokens: u32,
+    /// Read from the cache.
+    pub cache_read_tokens: u32,
+    /// Written to the cache.
+    pub cache_write_tokens: u32,
+}
+
+/// A turn that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// Its number in the session, from 0.
+    pub index: u32,
+    /// What it took, if the provider said.
+    pub usage: Option<Usage>,
+    /// The person stopped it.
+    pub interrupted: bool,
+    /// When it ended.
+    pub at: Timestamp,
+}
+
+/// A compaction that has been recorded, as observers are told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionNotice {
+    /// Id of the plugin that proposed it.
+    pub owner: String,
+    /// Why it ran.
+    pub trigger: Trigger,
+    /// Tokens of the entries before.
+    pub tokens_before: u32,
+    /// Tokens of the entries after.
+    pub tokens_after: u32,
+    /// Text of the summary, if there is one.
+    pub summary: Option<String>,
+}
+
+/// A tool as the agent's model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    /// Unique over all plugins of a host.
+    pub name: String,
+    /// What it is for, for the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: String,
 }
 
 /// The answer to `compress`.

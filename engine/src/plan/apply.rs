@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::fate::Fate;
 use super::proposal::{Note, Plan, Rewrite, Segment, Span, Summary};
 use crate::tokens::EntryCounter;
-use crate::transcript::{Block, Compaction, Entry, EntryKind};
+use crate::transcript::{Compaction, Entry, EntryKind};
 use crate::view::View;
 
 /// A new context and what it was made from.
@@ -116,7 +116,7 @@ impl Maker<'_> {
         if !original.is_edited() {
             entry.replaces = vec![Arc::clone(original)];
         }
-        replace_text(&mut entry, &rewrite.text);
+        entry.replace_text(&rewrite.text);
         self.push(entry);
     }
 
@@ -186,20 +186,4 @@ impl Maker<'_> {
         let view = View::with_tokens(self.entries, self.tokens, self.view.options());
         Applied { view, tally: self.tally }
     }
-}
-
-/// Puts the new text in the place of the first text and takes further texts out. Images stay.
-fn replace_text(entry: &mut Entry, text: &str) {
-    let mut new = Some(text.to_owned());
-    entry.blocks.retain_mut(|block| match block {
-        Block::ToolResult(result) => new.take().is_some_and(|new| {
-            result.text = new;
-            true
-        }),
-        Block::Text(words) => new.take().is_some_and(|new| {
-            *words = new;
-            true
-        }),
-        _ => true,
-    });
 }

@@ -19,6 +19,7 @@ wasmtime::component::bindgen!({
     world: "everything",
     imports: {
         "contextengine:plugin/model": async | trappable,
+        "contextengine:plugin/state": async | trappable,
         "contextengine:plugin/recall": async | trappable,
         "contextengine:plugin/files": async | trappable,
         default: trappable,

@@ -35,6 +35,13 @@ pub(super) enum Call {
     ShouldCompress,
     Compress,
     SelectContext,
+    Reduce,
+    SummarizeBranch,
+    OnTurnComplete,
+    BeforeCompress,
+    AfterCompress,
+    Tools,
+    CallTool,
 }
 
 impl Call {
@@ -46,14 +53,24 @@ impl Call {
             Call::ShouldCompress => "should-compress",
             Call::Compress => "compress",
             Call::SelectContext => "select-context",
+            Call::Reduce => "reduce",
+            Call::SummarizeBranch => "summarize-branch",
+            Call::OnTurnComplete => "on-turn-complete",
+            Call::BeforeCompress => "before-compress",
+            Call::AfterCompress => "after-compress",
+            Call::Tools => "tools",
+            Call::CallTool => "call",
         }
     }
 
     fn activity(self) -> Activity {
         match self {
-            Call::Start | Call::Describe | Call::Configure => Activity::Setup,
+            Call::Start | Call::Describe | Call::Configure | Call::Tools => Activity::Setup,
             Call::ShouldCompress => Activity::Decision,
-            Call::Compress | Call::SelectContext => Activity::Hook,
+            Call::OnTurnComplete | Call::BeforeCompress | Call::AfterCompress => Activity::Observation,
+            Call::Compress | Call::SelectContext | Call::Reduce | Call::SummarizeBranch | Call::CallTool => {
+                Activity::Hook
+            }
         }
     }
 
@@ -62,6 +79,7 @@ impl Call {
         match self.activity() {
             Activity::Setup => (limits.setup_time, "setup_time"),
             Activity::Decision => (limits.decision_time, "decision_time"),
+            Activity::Observation => (limits.observer_time, "observer_time"),
             Activity::Hook => (limits.time, "time"),
         }
     }

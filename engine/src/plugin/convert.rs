@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::bindings::contextengine::plugin::types as abi;
-use super::bindings::exports::contextengine::plugin::{compressor, plugin, selector};
+use super::bindings::exports::contextengine::plugin::{
+    branch_summarizer, compressor, observer, plugin, reducer, selector, toolbox,
+};
 use crate::hooks::{
-    CacheState, CompressRequest, Decision, Description, Failure, Outcome, Pressure, SelectRequest, Service, Trigger,
-    Urgency, Verdict,
+    BranchRequest, CacheState, CompactionNotice, CompressRequest, Decision, Description, Failure, Outcome, Pressure,
+    ReduceRequest, Reduction, SelectRequest, Service, Tool, Trigger, TurnEnd, Urgency, Verdict,
 };
 use crate::plan::{Dropped, Note, Plan, Rewrite, Segment, Span, Summary};
-use crate::transcript::{Block, EntryKind, Image, Role, Timestamp};
+use crate::transcript::{Block, EntryKind, Image, Role, Timestamp, ToolResult};
 use crate::view::{EntryInfo, LastCompaction, Marks};
 
 // From the host to a plugin.
@@ -64,16 +66,20 @@ pub(super) fn block(block: &Block) -> abi::Block {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
         }),
-        Block::ToolResult(result) => abi::Block::ToolResult(abi::ToolResult {
-            call_id: result.call_id.clone(),
-            name: result.name.clone(),
-            text: result.text.clone(),
-            failed: result.failed,
-        }),
+        Block::ToolResult(result) => abi::Block::ToolResult(tool_result(result)),
         Block::Image(image) => {
             abi::Block::Image(abi::Image { media_type: image.media_type.clone(), tokens: Image::TOKENS })
         }
         Block::Opaque(opaque) => abi::Block::Opaque(opaque.type_name.clone()),
+    }
+}
+
+fn tool_result(result: &ToolResult) -> abi::ToolResult {
+    abi::ToolResult {
+        call_id: result.call_id.clone(),
+        name: result.name.clone(),
+        text: result.text.clone(),
+        failed: result.failed,
     }
 }
 
@@ -88,18 +94,22 @@ pub(super) fn last_compaction(last: LastCompaction) -> abi::CompactionRecord {
     }
 }
 
+pub(super) fn trigger(trigger: Trigger) -> abi::Trigger {
+    match trigger {
+        Trigger::PreTurn => abi::Trigger::PreTurn,
+        Trigger::MidTurn => abi::Trigger::MidTurn,
+        Trigger::PostTurn => abi::Trigger::PostTurn,
+        Trigger::Overflow => abi::Trigger::Overflow,
+        Trigger::Timeout => abi::Trigger::Timeout,
+        Trigger::Manual => abi::Trigger::Manual,
+        Trigger::ModelSwitch => abi::Trigger::ModelSwitch,
+        Trigger::Idle => abi::Trigger::Idle,
+    }
+}
+
 pub(super) fn pressure(pressure: &Pressure) -> abi::Pressure {
     abi::Pressure {
-        trigger: match pressure.trigger {
-            Trigger::PreTurn => abi::Trigger::PreTurn,
-            Trigger::MidTurn => abi::Trigger::MidTurn,
-            Trigger::PostTurn => abi::Trigger::PostTurn,
-            Trigger::Overflow => abi::Trigger::Overflow,
-            Trigger::Timeout => abi::Trigger::Timeout,
-            Trigger::Manual => abi::Trigger::Manual,
-            Trigger::ModelSwitch => abi::Trigger::ModelSwitch,
-            Trigger::Idle => abi::Trigger::Idle,
-        },
+        trigger: trigger(pressure.trigger),
         window: pressure.window,
         reserve: pressure.reserve,
         overhead: pressure.overhead,
@@ -137,7 +147,50 @@ pub(super) fn select_request(request: &SelectRequest) -> selector::Request {
     selector::Request { pressure: pressure(&request.pressure), incoming: request.incoming.clone() }
 }
 
+pub(super) fn reduce_request(request: &ReduceRequest) -> reducer::Request {
+    reducer::Request { tool_result: tool_result(&request.result), tokens: request.tokens, window: request.window }
+}
+
+pub(super) fn branch_request(request: &BranchRequest) -> branch_summarizer::Request {
+    branch_summarizer::Request { budget: request.budget, focus: request.focus.clone() }
+}
+
+pub(super) fn turn(turn: TurnEnd) -> observer::Turn {
+    observer::Turn {
+        index: turn.index,
+        usage: turn.usage.map(|usage| observer::Usage {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+        }),
+        interrupted: turn.interrupted,
+        at: timestamp(turn.at),
+    }
+}
+
+pub(super) fn compaction_notice(notice: &CompactionNotice) -> observer::Compaction {
+    observer::Compaction {
+        owner: notice.owner.clone(),
+        trigger: trigger(notice.trigger),
+        tokens_before: notice.tokens_before,
+        tokens_after: notice.tokens_after,
+        summary: notice.summary.clone(),
+    }
+}
+
 // From a plugin to the host.
+
+pub(super) fn reduction(reduction: reducer::Reduction) -> Reduction {
+    match reduction {
+        reducer::Reduction::Keep => Reduction::Keep,
+        reducer::Reduction::Replace(text) => Reduction::Replace(text),
+    }
+}
+
+pub(super) fn tool(tool: toolbox::Tool) -> Tool {
+    Tool { name: tool.name, description: tool.description, parameters: tool.parameters }
+}
 
 pub(super) fn description(description: plugin::Description) -> Description {
     Description {
@@ -184,17 +237,17 @@ fn span(span: abi::Span) -> Span {
     Span::new(span.start, span.end)
 }
 
+pub(super) fn summary(summary: abi::Summary) -> Summary {
+    Summary { covers: summary.covers.into_iter().map(span).collect(), text: summary.text, details: summary.details }
+}
+
 fn segment(segment: abi::Segment) -> Segment {
     match segment {
         abi::Segment::Keep(range) => Segment::Keep(span(range)),
         abi::Segment::Rewrite(rewrite) => {
             Segment::Rewrite(Rewrite { at: rewrite.at, text: rewrite.text, reason: rewrite.reason })
         }
-        abi::Segment::Summary(summary) => Segment::Summary(Summary {
-            covers: summary.covers.into_iter().map(span).collect(),
-            text: summary.text,
-            details: summary.details,
-        }),
+        abi::Segment::Summary(summary) => Segment::Summary(self::summary(summary)),
         abi::Segment::Note(note) => Segment::Note(Note {
             role: match note.role {
                 abi::NoteRole::System => Role::System,

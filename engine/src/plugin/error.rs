@@ -176,6 +176,14 @@ pub enum LoadError {
         /// What was granted.
         grants: Vec<Service>,
     },
+    /// A folder that was granted to it cannot be read.
+    #[error("plugin `{plugin}`: {reason}")]
+    Folders {
+        /// Id of the plugin.
+        plugin: String,
+        /// Which, why, and what to do.
+        reason: String,
+    },
     /// It does not accept its configuration.
     #[error("plugin `{plugin}` does not accept its configuration: {reason}")]
     Config {
@@ -281,6 +289,25 @@ pub enum CallError {
         /// What.
         reason: String,
     },
+}
+
+impl CallError {
+    /// Whether the plugin broke off or reached a limit. Then nothing good can be expected of another call. Not so where
+    /// it answered in order that it cannot do it, where the caller stopped waiting, and where the host is to blame.
+    pub fn is_fault(&self) -> bool {
+        match self {
+            CallError::Trap { .. }
+            | CallError::TimeLimit { .. }
+            | CallError::MemoryLimit { .. }
+            | CallError::OutputLimit { .. } => true,
+            CallError::Retired { cause } => cause.is_fault(),
+            CallError::Failed(_)
+            | CallError::Cancelled { .. }
+            | CallError::NoSuchHook { .. }
+            | CallError::Config { .. }
+            | CallError::Internal { .. } => false,
+        }
+    }
 }
 
 fn at(backtrace: &str) -> String {

@@ -1,6 +1,7 @@
 //! What a plugin may use. Every limit has a default, and a reason for it.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
@@ -20,6 +21,8 @@ pub struct Limits {
     /// Time of one `should-compress`; key `decision_time`. Default 1 s: it is asked several times a turn, needs no
     /// text and no model, and takes microseconds where it is written well.
     pub decision_time: Duration,
+    /// Time of one call of an observer; key `observer_time`. Default 5 s: the agent waits for it, and gets nothing.
+    pub observer_time: Duration,
     /// Time to start an instance, and time of `describe` and of `configure`; key `setup_time`. Default 10 s: an
     /// interpreter starts in milliseconds, but a configuration may hold many patterns to compile.
     pub setup_time: Duration,
@@ -29,6 +32,15 @@ pub struct Limits {
     /// Bytes of log messages and labels of one call that reach the operator; key `log`. The rest is dropped, with
     /// one line that says so. Default 64 KiB: a thousand lines.
     pub log_bytes: u64,
+    /// Calls of the model in one attempt of a hook, its round of corrections included; key `model_calls`. Default 16: a
+    /// summary of a long session in parts takes about ten.
+    pub model_calls: u32,
+    /// Tokens of prompts and answers in one attempt of a hook; key `model_tokens`. Default 2,000,000: a session of a
+    /// million tokens, read once and merged.
+    pub model_tokens: u64,
+    /// Bytes of keys and values that it may keep, in each session and shared over all; key `state`. Default 1 MiB. The
+    /// store has a limit of its own.
+    pub state_bytes: u64,
 }
 
 impl Default for Limits {
@@ -37,9 +49,13 @@ impl Default for Limits {
             memory_bytes: 64 << 20,
             time: Duration::from_secs(120),
             decision_time: Duration::from_secs(1),
+            observer_time: Duration::from_secs(5),
             setup_time: Duration::from_secs(10),
             output_bytes: 16 << 20,
             log_bytes: 64 << 10,
+            model_calls: 16,
+            model_tokens: 2_000_000,
+            state_bytes: 1 << 20,
         }
     }
 }
@@ -54,11 +70,13 @@ pub struct LoadOptions {
     pub limits: Limits,
     /// The services that it may use. Default none.
     pub grants: BTreeSet<Service>,
+    /// The folders that [`Service::Files`] lets it read. Default none.
+    pub folders: Vec<PathBuf>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { config: "{}".to_owned(), limits: Limits::default(), grants: BTreeSet::new() }
+        Self { config: "{}".to_owned(), limits: Limits::default(), grants: BTreeSet::new(), folders: Vec::new() }
     }
 }
 
@@ -80,6 +98,13 @@ impl LoadOptions {
     pub fn grant(mut self, service: Service) -> Self {
         self.grants.insert(service);
         self
+    }
+
+    /// The same with the files below a further folder granted.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folders.push(folder.into());
+        self.grant(Service::Files)
     }
 }
 

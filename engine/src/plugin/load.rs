@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -5,19 +6,21 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Store;
 use wasmtime::component::{Component, Instance as ComponentInstance, InstancePre};
 
-use super::bindings::exports::contextengine::plugin::{
-    branch_summarizer, compressor, observer, plugin, reducer, selector, toolbox,
-};
 use super::call::{self, Call, Watch};
 use super::convert;
 use super::error::{CallError, LoadError};
-use super::host::{HostState, Services};
-use super::inspect::{self, API_VERSION, Inspected};
+use super::guests::{Indices, signature};
+use super::host::{Access, HostState, Services};
+use super::inspect::{self, Inspected};
 use super::instance::Instance;
 use super::limits::{Limits, LoadOptions};
 use super::runtime::Runtime;
-use crate::hooks::{Description, Hook, Service};
+use crate::hooks::{Description, Hook, Service, Tool};
+use crate::services::Folders;
 use crate::tokens::TokenCounter;
+
+/// Begins the ids under which the host itself writes. No plugin can have one.
+pub const RESERVED_PREFIX: &str = "builtin:";
 
 /// Characters of an id: it is written in configurations and shown in tables.
 const MAX_ID: usize = 64;
@@ -37,16 +40,10 @@ struct Inner {
     indices: Indices,
     hooks: Vec<Hook>,
     description: Description,
+    tools: Vec<Tool>,
     hash: String,
     options: LoadOptions,
-}
-
-/// Where the functions of the exported interfaces are. The other hooks are checked when loading; no call needs
-/// them yet.
-pub(super) struct Indices {
-    pub(super) plugin: plugin::GuestIndices,
-    pub(super) compressor: Option<compressor::GuestIndices>,
-    pub(super) selector: Option<selector::GuestIndices>,
+    access: Access,
 }
 
 impl fmt::Debug for Plugin {
@@ -71,9 +68,18 @@ impl Plugin {
         check_memory(&component, &options.limits)?;
         let pre = runtime.linker().instantiate_pre(&component).map_err(|error| unlinkable(&inspected, &error))?;
         let indices = Indices::find(&pre, &inspected.hooks)?;
-        let description = try_out(runtime, &pre, &indices, &inspected.hooks, &options).await?;
+        let (description, tools) = try_out(runtime, &pre, &indices, &options).await?;
+        let access = Access {
+            plugin: Arc::from(description.id.as_str()),
+            grants: options.grants.clone(),
+            folders: Arc::new(
+                Folders::new(options.folders.iter().cloned())
+                    .map_err(|reason| LoadError::Folders { plugin: description.id.clone(), reason })?,
+            ),
+            warned: Arc::default(),
+        };
         let (runtime, hooks) = (runtime.clone(), inspected.hooks);
-        Ok(Self { inner: Arc::new(Inner { runtime, pre, indices, hooks, description, hash, options }) })
+        Ok(Self { inner: Arc::new(Inner { runtime, pre, indices, hooks, description, tools, hash, options, access }) })
     }
 
     /// What the plugin says of itself.
@@ -84,6 +90,17 @@ impl Plugin {
     /// What it can own: the hooks that it exports.
     pub fn hooks(&self) -> &[Hook] {
         &self.inner.hooks
+    }
+
+    /// The tools that it offers; empty unless it exports `toolbox`.
+    pub fn tools(&self) -> &[Tool] {
+        &self.inner.tools
+    }
+
+    /// Whether it is the same component with the same configuration, limits and grants, loaded once or twice.
+    pub fn is_same(&self, other: &Plugin) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+            || (self.inner.hash == other.inner.hash && self.inner.options == other.inner.options)
     }
 
     /// SHA-256 of the component, as hexadecimal digits.
@@ -109,29 +126,16 @@ impl Plugin {
         &self.inner.options.config
     }
 
+    pub(super) fn access(&self) -> &Access {
+        &self.inner.access
+    }
+
     pub(super) fn indices(&self) -> &Indices {
         &self.inner.indices
     }
 
     pub(super) async fn instantiate(&self, store: &mut Store<HostState>) -> Result<ComponentInstance, CallError> {
         instantiate(&self.inner.pre, store, self.limits()).await
-    }
-}
-
-impl Indices {
-    fn find(pre: &InstancePre<HostState>, hooks: &[Hook]) -> Result<Self, LoadError> {
-        let plugin = plugin::GuestIndices::new(pre).map_err(|error| signature("plugin", &error))?;
-        let compressor = hooks
-            .contains(&Hook::Compressor)
-            .then(|| compressor::GuestIndices::new(pre))
-            .transpose()
-            .map_err(|error| signature(Hook::Compressor.interface(), &error))?;
-        let selector = hooks
-            .contains(&Hook::Selector)
-            .then(|| selector::GuestIndices::new(pre))
-            .transpose()
-            .map_err(|error| signature(Hook::Selector.interface(), &error))?;
-        Ok(Self { plugin, compressor, selector })
     }
 }
 
@@ -198,10 +202,6 @@ fn unlinkable(inspected: &Inspected, error: &wasmtime::Error) -> LoadError {
     }
 }
 
-fn signature(interface: &str, error: &wasmtime::Error) -> LoadError {
-    LoadError::Signature { interface: interface.to_owned(), detail: format!("{error:#}"), host: API_VERSION }
-}
-
 async fn instantiate(
     pre: &InstancePre<HostState>,
     store: &mut Store<HostState>,
@@ -213,26 +213,22 @@ async fn instantiate(
 }
 
 /// Runs the plugin once, outside of any session: do its functions have the right types, who is it, may it have what it
-/// needs, and does it accept its configuration?
+/// needs, does it accept its configuration, and which tools does it offer?
 async fn try_out(
     runtime: &Runtime,
     pre: &InstancePre<HostState>,
     indices: &Indices,
-    hooks: &[Hook],
     options: &LoadOptions,
-) -> Result<Description, LoadError> {
+) -> Result<(Description, Vec<Tool>), LoadError> {
     let limits = &options.limits;
     let services = Services::new(Arc::new(RoughCounter));
-    let mut store = call::new_store(runtime, HostState::new(Arc::from("being loaded"), services, limits));
+    let access = Access::none(Arc::from("being loaded"));
+    let mut store = call::new_store(runtime, HostState::new(access, services, limits));
     let instance = instantiate(pre, &mut store, limits).await.map_err(LoadError::Describe)?;
-    let guest =
-        indices.plugin.load(&mut store, &instance).map_err(|error| signature("contextengine:plugin/plugin", &error))?;
-    for hook in hooks {
-        check_types(*hook, pre, &mut store, &instance).map_err(|error| signature(hook.interface(), &error))?;
-    }
+    let guests = indices.load(&mut store, &instance)?;
 
     let watch = Watch::start(&mut store, Call::Describe, limits);
-    let answer = watch.wait(guest.call_describe(&mut store)).await;
+    let answer = watch.wait(guests.plugin.call_describe(&mut store)).await;
     let description = answer.map_err(|broken| LoadError::Describe(watch.explain(store.data(), broken)))?;
     let description = convert::description(description);
     check_description(&description)?;
@@ -240,35 +236,56 @@ async fn try_out(
     check_is_object(&description, &options.config)?;
 
     let watch = Watch::start(&mut store, Call::Configure, limits);
-    let answer = watch.wait(guest.call_configure(&mut store, &options.config)).await;
+    let answer = watch.wait(guests.plugin.call_configure(&mut store, &options.config)).await;
     match answer {
-        Ok(Ok(())) => Ok(description),
-        Ok(Err(reason)) => Err(LoadError::Config { plugin: description.id, reason }),
-        Err(broken) => Err(LoadError::Configure { plugin: description.id, error: watch.explain(store.data(), broken) }),
+        Ok(Ok(())) => {}
+        Ok(Err(reason)) => return Err(LoadError::Config { plugin: description.id, reason }),
+        Err(broken) => {
+            let error = watch.explain(store.data(), broken);
+            return Err(LoadError::Configure { plugin: description.id, error });
+        }
     }
+    let Ok(toolbox) = guests.toolbox() else { return Ok((description, Vec::new())) };
+    let watch = Watch::start(&mut store, Call::Tools, limits);
+    let answer = watch.wait(toolbox.call_tools(&mut store)).await;
+    let tools = answer.map_err(|broken| LoadError::Describe(watch.explain(store.data(), broken)))?;
+    let tools: Vec<Tool> = tools.into_iter().map(convert::tool).collect();
+    check_tools(&description.id, &tools)?;
+    Ok((description, tools))
 }
 
-/// Compares the types of a hook's functions with those of the plugin API.
-fn check_types(
-    hook: Hook,
-    pre: &InstancePre<HostState>,
-    store: &mut Store<HostState>,
-    instance: &ComponentInstance,
-) -> wasmtime::Result<()> {
-    match hook {
-        Hook::Compressor => compressor::GuestIndices::new(pre)?.load(store, instance).map(drop),
-        Hook::Selector => selector::GuestIndices::new(pre)?.load(store, instance).map(drop),
-        Hook::Reducer => reducer::GuestIndices::new(pre)?.load(store, instance).map(drop),
-        Hook::BranchSummarizer => branch_summarizer::GuestIndices::new(pre)?.load(store, instance).map(drop),
-        Hook::Observer => observer::GuestIndices::new(pre)?.load(store, instance).map(drop),
-        Hook::Toolbox => toolbox::GuestIndices::new(pre)?.load(store, instance).map(drop),
+/// What providers take: a name of letters, digits, `_` and `-`, an object as parameters, and each name once.
+fn check_tools(id: &str, tools: &[Tool]) -> Result<(), LoadError> {
+    let wrong = |reason: String| Err(LoadError::Description { reason });
+    let mut names = BTreeSet::new();
+    for Tool { name, parameters, .. } in tools {
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > MAX_ID || !name.bytes().all(letter) {
+            let shown: String = name.chars().take(MAX_ID).collect();
+            return wrong(format!(
+                "`{id}` offers a tool called {shown:?}, and the name of a tool is made of letters, digits, `_` and \
+                 `-`, at most {MAX_ID} together"
+            ));
+        }
+        if !names.insert(name) {
+            return wrong(format!("`{id}` offers two tools called `{name}`"));
+        }
+        if !matches!(serde_json::from_str(parameters), Ok(serde_json::Value::Object(_))) {
+            return wrong(format!(
+                "the parameters of the tool `{name}` of `{id}` are no JSON Schema, which is an object"
+            ));
+        }
     }
+    Ok(())
 }
 
 fn check_description(description: &Description) -> Result<(), LoadError> {
     let wrong = |reason: String| Err(LoadError::Description { reason });
     let id = &description.id;
     let letter = |byte: u8| byte.is_ascii_lowercase();
+    if id.starts_with(RESERVED_PREFIX) {
+        return wrong(format!("its id is {id:?}, and ids that begin with `{RESERVED_PREFIX}` are the host's own"));
+    }
     let well_formed = id.bytes().next().is_some_and(letter)
         && id.bytes().all(|byte| letter(byte) || byte.is_ascii_digit() || byte == b'-');
     if !well_formed || id.len() > MAX_ID {

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::context::{Context, Depth};
+use super::lease::Held;
+use super::tenure;
 use super::{Session, SessionError};
 use crate::compaction::{CompactOptions, Compacted, Compaction, Window};
 use crate::hooks::{Trigger, Urgency};
 use crate::plan::{Segment, SummaryGate};
 use crate::plugin::{Plugin, Services};
-use crate::store::{CompactionCommit, ContextItem, Covered, DroppedEntries, Head, Lease, LogRecord, StoredEntry};
+use crate::slots::Slot;
+use crate::store::{
+    CompactionCommit, ContextItem, Covered, DroppedEntries, Head, LogRecord, PassedOver, StoreError, StoredEntry,
+};
 use crate::transcript::{Entry, EntryId};
 use crate::view::View;
-
-/// What a lease is longer than the longest that the plugin may take: time for the store and a busy machine.
-const LEASE_MARGIN: Duration = Duration::from_secs(30);
 
 /// What is wanted of the compaction of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,66 +91,113 @@ pub enum SessionCompacted {
 }
 
 /// The session at the moment at which a compaction began.
-struct Frozen {
+pub(super) struct Frozen {
     head: Head,
     through: EntryId,
     context: Context,
-    view: View,
+    pub(super) view: View,
+}
+
+/// A compaction that is not recorded yet.
+pub(super) struct Proposal {
+    pub(super) frozen: Frozen,
+    pub(super) compaction: Box<Compaction>,
+    /// Who was asked first, and why they have no part in it.
+    pub(super) passed_over: Vec<PassedOver>,
+    /// Calls of a model that everybody made who was asked.
+    pub(super) model_calls: u32,
 }
 
 impl Session {
-    /// Compacts the session. Entries may be appended meanwhile; they stay behind the result.
+    /// Compacts the session with a plugin of the caller's choice, apart from any turn: for programs that decide everything
+    /// by themselves. [`Turn::compact`](super::Turn::compact) is for those that have a setup. Entries may be appended
+    /// meanwhile; they stay behind the result.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Busy`] while somebody else compacts it, [`SessionError::Stale`] if it changed meanwhile in a way
-    /// that the result does not fit any more, [`SessionError::Compact`] if the plugin gave no good plan, or the store
-    /// failed. The session is as it was then.
+    /// [`SessionError::Superseded`] if the setup in force has another owner of `compress`; [`SessionError::Busy`] while
+    /// somebody else compacts it, [`SessionError::Stale`] if it changed meanwhile in a way that the result does not fit
+    /// any more, [`SessionError::Compact`] if the plugin gave no good plan, or the store failed. The session is as it was
+    /// then.
     pub async fn compact(
         &self,
         plugin: &Plugin,
         options: &SessionCompactOptions,
         services: Services,
     ) -> Result<SessionCompacted, SessionError> {
-        let limits = plugin.limits();
-        let longest = limits.setup_time.saturating_add(limits.time.saturating_mul(2)).saturating_add(LEASE_MARGIN);
-        let holder = format!("{} in process {}", plugin.description().id, std::process::id());
-        let lease = self.shared.store.acquire(self.shared.key, &holder, longest).await?;
-        let compacted = self.compact_under(&lease, plugin, options, services).await;
-        // A lease that cannot be given back expires.
-        if let Err(error) = self.shared.store.release(&lease).await {
-            tracing::warn!(%error, "the lease of the session was not released; it expires by itself");
-        }
+        self.may_be_compacted_by(plugin)?;
+        let held = Held::acquire(self, &plugin.description().id).await?;
+        let compacted = self.compact_under(&held, plugin, options, services).await;
+        held.release().await;
         compacted
+    }
+
+    /// Whether nobody else owns `compress`.
+    fn may_be_compacted_by(&self, plugin: &Plugin) -> Result<(), SessionError> {
+        let in_force = self.shared.engine.in_force();
+        match tenure::may_write(in_force.setup.slots.bindings(Slot::Compress), plugin, &[]) {
+            Ok(()) | Err(None) => Ok(()),
+            Err(Some(by)) => Err(SessionError::Superseded {
+                slot: Slot::Compress,
+                owner: plugin.description().id.clone(),
+                by: Some(by.id().to_owned()),
+            }),
+        }
     }
 
     async fn compact_under(
         &self,
-        lease: &Lease,
+        held: &Held,
         plugin: &Plugin,
         options: &SessionCompactOptions,
         services: Services,
     ) -> Result<SessionCompacted, SessionError> {
         let started = Instant::now();
-        let Some(frozen) = self.freeze().await? else {
-            return Ok(SessionCompacted::Unchanged { reason: "the session has no entries".to_owned() });
+        let proposed = held.keep(async {
+            let Some(frozen) = self.freeze().await? else { return Ok(None) };
+            let wanted = self.wanted(options, &frozen.view);
+            let compacted = self.shared.engine.compact(plugin, &frozen.view, &wanted, services).await?;
+            Ok(Some((frozen, compacted)))
+        });
+        let (frozen, compaction) = match proposed.await? {
+            None => return Ok(SessionCompacted::Unchanged { reason: "the session has no entries".to_owned() }),
+            Some((_, Compacted::Unchanged { reason })) => return Ok(SessionCompacted::Unchanged { reason }),
+            Some((frozen, Compacted::Done(compaction))) => (frozen, compaction),
         };
-        let wanted = self.wanted(options, &frozen.view);
-        let compaction = match self.shared.engine.compact(plugin, &frozen.view, &wanted, services).await? {
-            Compacted::Unchanged { reason } => return Ok(SessionCompacted::Unchanged { reason }),
-            Compacted::Done(compaction) => compaction,
-        };
-        let commit = commit(&frozen, &compaction, lease, started.elapsed());
-        let _writing = self.shared.writing.lock().await;
-        let id = EntryId::new(format!("compaction-{}", lease.token));
-        let record = self.shared.store.commit(self.shared.key, id, self.now(), commit).await?;
-        let head = self.shared.store.head(self.shared.key).await?;
-        self.reload(head).await?;
-        Ok(SessionCompacted::Done { record: Box::new(record), compaction })
+        let model_calls = compaction.record().model_calls;
+        let proposal = Proposal { frozen, compaction, passed_over: Vec::new(), model_calls };
+        let commit = proposal.commit(held.token(), started.elapsed());
+        let (session, plugin) = (self.clone(), plugin.clone());
+        let record = self.persist(commit, move || session.may_be_compacted_by(&plugin)).await?;
+        Ok(SessionCompacted::Done { record: Box::new(record), compaction: proposal.compaction })
+    }
+
+    /// Commits a compaction, if `permitted` at that moment, and reads what the model sees now. Goes on in a task of its
+    /// own: a caller that stops waiting does not leave the session behind its log.
+    pub(super) async fn persist(
+        &self,
+        commit: CompactionCommit,
+        permitted: impl FnOnce() -> Result<(), SessionError> + Send + 'static,
+    ) -> Result<LogRecord, SessionError> {
+        let session = self.clone();
+        let written = tokio::spawn(async move {
+            let _writing = session.shared.writing.lock().await;
+            permitted()?;
+            let id = EntryId::new(format!("compaction-{}", commit.fencing_token));
+            let (store, key) = (&session.shared.store, session.shared.key);
+            let record = store.commit(key, id, session.now(), commit).await?;
+            let head = store.head(key).await?;
+            session.reload(head).await?;
+            Ok(record)
+        });
+        written.await.unwrap_or_else(|error| {
+            let doing = "committing a compaction".to_owned();
+            Err(SessionError::Store(StoreError::Io { doing, reason: error.to_string() }))
+        })
     }
 
     /// The session as the store has it now, with the originals behind summaries at hand.
-    async fn freeze(&self) -> Result<Option<Frozen>, SessionError> {
+    pub(super) async fn freeze(&self) -> Result<Option<Frozen>, SessionError> {
         let head = {
             let _writing = self.shared.writing.lock().await;
             self.shared.store.head(self.shared.key).await?
@@ -169,26 +218,33 @@ impl Session {
     }
 }
 
-/// What is recorded of a compaction.
-fn commit(frozen: &Frozen, compaction: &Compaction, lease: &Lease, duration: Duration) -> CompactionCommit {
-    let record = compaction.record();
-    CompactionCommit {
-        owner: record.owner.clone(),
-        owner_version: record.owner_version.clone(),
-        component_hash: record.component_hash.clone(),
-        passed_over: Vec::new(),
-        trigger: record.trigger,
-        covered: Covered { through: frozen.through.clone(), digest: frozen.head.digest, entries: frozen.head.depth },
-        previous: frozen.head.compaction.clone(),
-        context: items(frozen, compaction),
-        dropped: dropped(frozen, compaction),
-        tokens_before: record.tokens_before,
-        tokens_after: record.tokens_after,
-        details: details(compaction),
-        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-        model_calls: 0,
-        corrections: record.corrections.clone(),
-        fencing_token: lease.token,
+impl Proposal {
+    /// What is recorded of it, under a fencing token, after so long.
+    pub(super) fn commit(&self, token: u64, duration: Duration) -> CompactionCommit {
+        let (frozen, compaction) = (&self.frozen, &*self.compaction);
+        let record = compaction.record();
+        CompactionCommit {
+            owner: record.owner.clone(),
+            owner_version: record.owner_version.clone(),
+            component_hash: record.component_hash.clone(),
+            passed_over: self.passed_over.clone(),
+            trigger: record.trigger,
+            covered: Covered {
+                through: frozen.through.clone(),
+                digest: frozen.head.digest,
+                entries: frozen.head.depth,
+            },
+            previous: frozen.head.compaction.clone(),
+            context: items(frozen, compaction),
+            dropped: dropped(frozen, compaction),
+            tokens_before: record.tokens_before,
+            tokens_after: record.tokens_after,
+            details: details(compaction),
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            model_calls: self.model_calls,
+            corrections: record.corrections.clone(),
+            fencing_token: token,
+        }
     }
 }
 

@@ -228,7 +228,7 @@ pub(super) async fn commit(
 }
 
 /// The entry of a record as it was appended.
-fn as_logged(record: &LogRecord) -> Option<Arc<Entry>> {
+pub(super) fn as_logged(record: &LogRecord) -> Option<Arc<Entry>> {
     record.entry(|_| None).map(Arc::new)
 }
 

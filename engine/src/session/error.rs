@@ -1,5 +1,6 @@
 use crate::compaction::CompactError;
 use crate::format::FormatError;
+use crate::slots::Slot;
 use crate::store::StoreError;
 
 /// Why a session did not do what it was asked. It is as it was then.
@@ -16,6 +17,35 @@ pub enum SessionError {
     /// The strategy gave no plan that the host accepts.
     #[error(transparent)]
     Compact(#[from] CompactError),
+    /// Nobody is bound to the slot.
+    #[error("nobody owns `{slot}`; bind a plugin to it, as in {slot} = [\"regex-anchors\"] under [slots]")]
+    NoOwner {
+        /// The slot.
+        slot: Slot,
+    },
+    /// Another one owns the slot by now, so what this one wrote was refused.
+    #[error(
+        "what `{owner}` wrote for slot `{slot}` was refused: {}", by.as_ref().map_or(
+            "nobody owns that slot any more".to_owned(), |by| format!("`{by}` owns that slot now"))
+    )]
+    Superseded {
+        /// The slot.
+        slot: Slot,
+        /// Id of the plugin that wrote.
+        owner: String,
+        /// Id of the plugin that it has to give way to.
+        by: Option<String>,
+    },
+    /// A plugin failed, and the setup wants nobody else to stand in.
+    #[error("`{plugin}` failed in slot `{slot}`, and `strict` wants nobody to stand in: {reason}")]
+    Strict {
+        /// The slot.
+        slot: Slot,
+        /// Id of the plugin that failed.
+        plugin: String,
+        /// How.
+        reason: String,
+    },
     /// No compaction is in force.
     #[error("there is no compaction to undo")]
     NothingToUndo,

@@ -9,9 +9,15 @@
 //! Entries can be appended all the while; they are kept behind the result. A branch switch, an undo or another
 //! compaction in between makes the proposal stale, and nothing is changed.
 
+mod branch;
 mod commit;
 mod context;
 mod error;
+mod ingest;
+mod lease;
+mod services;
+mod tenure;
+mod turn;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,14 +25,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use commit::{SessionCompactOptions, SessionCompacted};
 pub use error::SessionError;
+pub use turn::{LeaveOptions, LeftBranch, SelectOptions, ToolOutcome, Turn, TurnCompactOptions, TurnDecision};
 
 use self::context::Context;
+use self::tenure::Tenure;
 use crate::compaction::Window;
 use crate::engine::Engine;
 use crate::format::{self, Format, Written};
 use crate::hooks::Trigger;
 use crate::plugin::{Plugin, Services};
 use crate::selection::Selection;
+use crate::slots::{Generation, Quarantine};
 use crate::store::{
     Clock, Head, Leaf, LogBody, LogRecord, NewRecord, NewSession, Page, SessionInfo, SessionKey, Store, SystemClock,
     Undo,
@@ -49,6 +58,7 @@ struct Shared {
     state: Mutex<State>,
     /// One writer at a time within this process; other processes are told by the store.
     writing: tokio::sync::Mutex<()>,
+    tenure: Tenure,
 }
 
 /// What is known of the session without asking the store.
@@ -76,6 +86,10 @@ pub struct SessionStatus {
     pub leaf: Option<EntryId>,
     /// The compaction in force.
     pub compaction: Option<EntryId>,
+    /// The setup of its newest turn.
+    pub generation: Generation,
+    /// Plugins that are asked no more, each with the first cause. None of them once another setup is installed.
+    pub quarantined: Vec<Quarantine>,
 }
 
 impl fmt::Debug for Session {
@@ -121,6 +135,7 @@ impl Session {
 
     fn new(engine: Engine, store: Arc<dyn Store>, info: SessionInfo, context: Context, options: ViewOptions) -> Self {
         let state = State { head: info.head, context, view: None };
+        let tenure = Tenure::new(&engine);
         let shared = Shared {
             engine,
             store,
@@ -129,6 +144,7 @@ impl Session {
             options,
             state: Mutex::new(state),
             writing: tokio::sync::Mutex::new(()),
+            tenure,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -151,13 +167,18 @@ impl Session {
     /// An id is taken; [`SessionError::Stale`] if another process wrote to the session since this one last read it
     /// (see [`Session::refresh`]); or the store failed. Nothing was appended then.
     pub async fn append(&self, entries: Vec<Entry>) -> Result<(), SessionError> {
+        self.append_chosen(|| entries).await
+    }
+
+    /// The same with entries that are chosen at the moment of writing.
+    async fn append_chosen(&self, choose: impl FnOnce() -> Vec<Entry> + Send) -> Result<(), SessionError> {
+        let _writing = self.shared.writing.lock().await;
+        let mut entries = choose();
         if entries.is_empty() {
             return Ok(());
         }
-        let _writing = self.shared.writing.lock().await;
         let mut parent = self.state().head.leaf.clone();
         let now = self.now();
-        let mut entries = entries;
         let mut records = Vec::with_capacity(entries.len());
         for entry in &mut entries {
             entry.parent = parent.replace(entry.id.clone());
@@ -302,6 +323,8 @@ impl Session {
     pub fn status(&self) -> SessionStatus {
         let view = self.view();
         let head = self.state().head.clone();
+        let era = self.shared.tenure.newest();
+        let in_force = era.generation() == self.shared.engine.generation();
         SessionStatus {
             name: self.shared.name.clone(),
             entries: view.len(),
@@ -309,6 +332,8 @@ impl Session {
             depth: head.depth,
             leaf: head.leaf,
             compaction: head.compaction,
+            generation: era.generation(),
+            quarantined: if in_force { era.ward.all() } else { Vec::new() },
         }
     }
 

@@ -73,9 +73,18 @@ pub struct NewRecord {
 }
 
 impl NewRecord {
-    /// An entry, with the id and the parent that it has.
+    /// An entry, with the id and the parent that it has. Of a tool result that was shortened, which replaces one of its
+    /// own id, the whole text is recorded with it: the log has it nowhere else.
     pub fn entry(entry: &Entry, at: Timestamp) -> Self {
-        let body = LogBody::Entry(StoredEntry::from(entry));
+        let mut stored = StoredEntry::from(entry);
+        if let [whole] = entry.replaces.as_slice()
+            && whole.id == entry.id
+            && let Some(result) = whole.tool_result()
+        {
+            stored.original = Some(result.text.clone());
+            stored.replaces.clear();
+        }
+        let body = LogBody::Entry(stored);
         Self { id: entry.id.clone(), at, parent: entry.parent.clone(), body }
     }
 
@@ -244,6 +253,9 @@ pub struct StoredEntry {
     /// For a summary: the compaction that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Box<Compaction>>,
+    /// Of a tool result that was shortened before it was appended: its whole text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
@@ -262,6 +274,7 @@ impl From<&Entry> for StoredEntry {
             source: entry.source.clone(),
             replaces: entry.replaces.iter().map(|replaced| replaced.id.clone()).collect(),
             compaction: entry.compaction.clone(),
+            original: None,
         }
     }
 }
@@ -283,6 +296,11 @@ impl StoredEntry {
         entry.source = self.source;
         entry.replaces = self.replaces.iter().filter_map(resolve).collect();
         entry.compaction = self.compaction;
+        if let Some(text) = self.original {
+            let mut whole = entry.clone();
+            whole.replace_text(&text);
+            entry.replaces.push(Arc::new(whole));
+        }
         entry
     }
 

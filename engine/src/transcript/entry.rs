@@ -166,6 +166,22 @@ impl Entry {
         })
     }
 
+    /// Puts a text in the place of the first one, words or result, and takes further ones out. Images stay.
+    pub fn replace_text(&mut self, text: &str) {
+        let mut new = Some(text.to_owned());
+        self.blocks.retain_mut(|block| match block {
+            Block::ToolResult(result) => new.take().is_some_and(|new| {
+                result.text = new;
+                true
+            }),
+            Block::Text(words) => new.take().is_some_and(|new| {
+                *words = new;
+                true
+            }),
+            _ => true,
+        });
+    }
+
     /// The host replaced the text that the session recorded.
     pub fn is_edited(&self) -> bool {
         self.kind != EntryKind::Summary && !self.replaces.is_empty()

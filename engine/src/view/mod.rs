@@ -149,12 +149,14 @@ impl View {
         })
     }
 
-    /// A further fact about an entry by name. Known are `id`, and `role` (`system`, `user`, `assistant`, `tool`).
+    /// A further fact about an entry by name. Known are `id`, `role` (`system`, `user`, `assistant`, `tool`), and for
+    /// a summary of any kind `details`: the JSON that was stored with it.
     pub fn attribute(&self, at: u32, key: &str) -> Option<String> {
         let entry = self.entry(at)?;
         match key {
             "id" => Some(entry.id.to_string()),
             "role" => Some(role_name(entry.role).to_owned()),
+            "details" => entry.compaction.as_ref()?.details.clone(),
             _ => None,
         }
     }

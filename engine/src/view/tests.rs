@@ -152,3 +152,16 @@ proptest! {
         prop_assert!(whole.contains(&*view.text_range(0, start, end)));
     }
 }
+
+#[test]
+fn details_of_any_summary_are_an_attribute_and_other_entries_have_none() {
+    let mut summary = Entry::text("b", EntryKind::BranchSummary, "tried it");
+    let details = Some(r#"{"readFiles":[]}"#.to_owned());
+    summary.compaction =
+        Some(Box::new(crate::transcript::Compaction { details: details.clone(), ..Default::default() }));
+    let view = view(vec![summary, user("u")], ViewOptions::default());
+    assert_eq!(view.attribute(0, "details"), details);
+    assert_eq!(view.attribute(1, "details"), None);
+    assert_eq!(view.attribute(1, "id").as_deref(), Some("u"));
+    assert_eq!(view.attribute(9, "id"), None);
+}

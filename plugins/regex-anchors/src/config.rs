@@ -5,13 +5,17 @@ use serde::Deserialize;
 use crate::anchors::Kind;
 use crate::pattern::Pattern;
 
+/// 20,000 is what Pi keeps: enough for the work in hand, and the summary then stands far from the words that are being
+/// worked on.
+pub(crate) const KEEP_RECENT: u32 = 20_000;
+
 /// The configuration. Every field has a default; an unknown field is an error.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Tokens at the end of the session that stay as they are. 20,000 is what Pi keeps: enough for the work in hand,
-    /// and the summary then stands far from the words that are being worked on.
-    pub keep_recent_tokens: u32,
+    /// Tokens at the end of the session that stay as they are. Where the operator says nothing, what the host wishes,
+    /// and else 20,000.
+    pub keep_recent_tokens: Option<u32>,
     /// Share of the budget from which a compaction is worth doing though it is not needed yet. 0.9 leaves one or two
     /// long tool results of room in a window of 200,000 tokens.
     pub soft_at: f64,
@@ -39,7 +43,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            keep_recent_tokens: 20_000,
+            keep_recent_tokens: None,
             soft_at: 0.9,
             min_saving: 0.1,
             max_summary_tokens: 12_000,

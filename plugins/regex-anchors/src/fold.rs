@@ -9,7 +9,7 @@ use contextengine_sdk::plan::PlanBuilder;
 use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Marks, Outcome, Position, View};
 use serde_json::json;
 
-use crate::config::Config;
+use crate::config::{Config, KEEP_RECENT};
 use crate::corrections::Corrections;
 use crate::fit::Fitter;
 use crate::gather::{Gather, Gathered, Tools};
@@ -48,12 +48,12 @@ pub(crate) fn compress(
     let infos = layout.entries();
     let total = infos.iter().map(|info| info.tokens).fold(0_u32, u32::saturating_add);
     let corrections = Corrections::read(&request.corrections);
-    let cut = cut(infos, request.target, config, &corrections);
+    let keep_recent = config.keep_recent_tokens.or_else(|| request.keep_recent()).unwrap_or(KEEP_RECENT);
+    let cut = cut(infos, request.target, keep_recent, config, &corrections);
     let least_saving = (f64::from(total) * config.min_saving).ceil() as u32;
     if cut.fresh == 0 {
         return Ok(Outcome::Unchanged(format!(
-            "nothing to fold: all {total} tokens are within the {} recent ones that are kept, pinned, or summarised already",
-            config.keep_recent_tokens
+            "nothing to fold: all {total} tokens are within the {keep_recent} recent ones that are kept, pinned, or summarised already"
         )));
     }
     let room = cut.folded_tokens.saturating_sub(least_saving);
@@ -90,7 +90,7 @@ pub(crate) fn compress(
 }
 
 /// Which groups are kept.
-fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Corrections) -> Cut {
+fn cut(infos: &[EntryInfo], target: u32, keep_recent: u32, config: &Config, corrections: &Corrections) -> Cut {
     let latest_request = infos.iter().rposition(|info| info.kind == EntryKind::User);
     let must: Set<u32> = infos
         .iter()
@@ -108,7 +108,7 @@ fn cut(infos: &[EntryInfo], target: u32, config: &Config, corrections: &Correcti
     // A quarter of the target for the summary, so that a small window still gets one that says something.
     let for_summary = (target / 4).clamp(LEAST_SUMMARY, config.max_summary_tokens.max(LEAST_SUMMARY));
     let spare = target.saturating_sub(for_summary).saturating_sub(mandatory);
-    let keep = corrections.keep_less(config.keep_recent_tokens.min(spare));
+    let keep = corrections.keep_less(keep_recent.min(spare));
     let recent = recent_groups(infos, keep, &must);
     let folded: Vec<bool> =
         infos.iter().map(|info| !must.contains(&info.group) && !recent.contains(&info.group)).collect();

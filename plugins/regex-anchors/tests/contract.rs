@@ -72,6 +72,22 @@ fn a_short_session_is_left_as_it_is() {
 }
 
 #[test]
+fn the_host_may_wish_what_is_kept_and_the_operator_decides() {
+    let view = MemoryView::new().user("hello there").assistant("hi").user("what is this?").assistant("a test");
+    let kept = |config: &str, wish: &str| {
+        let mut request = request(100_000);
+        request.extras.push(("keep_recent".to_owned(), wish.to_owned()));
+        match plugin(config).compress(&view, &TestHost::new(), &request).unwrap() {
+            Outcome::Unchanged(reason) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(kept("{}", "7000").contains("the 7000 recent ones"));
+    assert!(kept("{}", "many").contains("the 20000 recent ones"));
+    assert!(kept(r#"{"keep_recent_tokens": 8000}"#, "7000").contains("the 8000 recent ones"));
+}
+
+#[test]
 fn the_operators_patterns_and_words_are_used() {
     let plugin = plugin(
         r#"{"keep_recent_tokens": 0, "anchors": [{"name": "jobs", "pattern": "job-[0-9]+", "cap": 2}], "constraint_words": ["house rule"]}"#,

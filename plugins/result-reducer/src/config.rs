@@ -1,6 +1,5 @@
 //! What an operator can set, with the reason for each default.
 
-use contextengine_sdk::preset;
 use serde::{Deserialize, Serialize};
 
 /// The presets: name and configuration. Sources of their numbers: README.md.
@@ -165,7 +164,7 @@ impl Config {
     ///
     /// The text is not a JSON object of this form, the preset is not known, or a value is out of range.
     pub fn from_json(json: &str) -> Result<Self, String> {
-        let config: Self = preset::parse(json, PRESETS)?;
+        let config: Self = contextengine_sdk::config::parse_with_presets(json, PRESETS)?;
         config.check_shares()?;
         config.check_limits()?;
         Ok(config)

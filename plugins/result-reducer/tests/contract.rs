@@ -44,7 +44,7 @@ fn a_wrong_configuration_is_refused_with_the_key() {
         (r#"{"byte_tiers": [{"from_window": 0, "max_bytes": 3}]}"#, "byte_tiers[0].max_bytes: 3 is too small"),
         (r#"{"byte_tiers": [{"from": 0}]}"#, "byte_tiers[0].from: unknown field `from`"),
         (r#"{"keep": "middle"}"#, "keep: unknown variant `middle`, expected one of `auto`, `head`, `tail`, `ends`"),
-        (r#"{"preset": "cody"}"#, "preset: unknown preset `cody`; write one of `pi`, `opencode`, `codex`, `openclaw`"),
+        (r#"{"preset": "cody"}"#, "preset: there is no preset `cody`; there is `pi`, `opencode`, `codex`, `openclaw`"),
     ] {
         let error = ResultReducer::configure(config).unwrap_err();
         assert!(error.contains(words), "{config}: {error}");

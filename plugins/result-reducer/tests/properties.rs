@@ -16,7 +16,7 @@ const TOKENS: u32 = 300;
 fn small(keep: &str) -> String {
     format!(
         r#"{{"max_tokens": {TOKENS}, "max_lines": 60, "max_bytes": 2000, "keep": "{keep}", "clean_over_tokens": 20,
-        "blob_over_bytes": 128, "max_line_bytes": 200, "reserve_tokens": 20, "reserve_bytes": 80}}"#
+        "blob_over_bytes": 128, "max_line_bytes": 200, "reserve_tokens": 24, "reserve_bytes": 96}}"#
     )
 }
 
@@ -59,10 +59,10 @@ proptest! {
             None => prop_assert!(!over, "too long, and kept: {} bytes", text.len()),
             Some(short) => {
                 prop_assert!(short.len() < text.len() && !short.is_empty());
-                prop_assert!(quarter_of_bytes(&short) <= TOKENS - 20 && short.len() <= 1_920, "{} bytes", short.len());
+                prop_assert!(quarter_of_bytes(&short) <= TOKENS - 24 && short.len() <= 1_904, "{} bytes", short.len());
                 prop_assert!(short.split_inclusive('\n').count() <= 58);
                 prop_assert_eq!(reduce(&plugin, &short, failed), None, "again: {}", short);
-                let with_the_hosts_line = format!("{short}\n[original: recall id e17]");
+                let with_the_hosts_line = format!("{short}\n[Shortened from 5000 to 300 tokens. All of it can be recalled by the id e17]");
                 let again = reduce(&plugin, &with_the_hosts_line, failed);
                 prop_assert!(again.is_none(), "{} -> {:?}", with_the_hosts_line, again);
             }

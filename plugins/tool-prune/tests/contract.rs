@@ -34,7 +34,10 @@ fn a_wrong_configuration_is_refused_with_the_key() {
         (r#"{"tools": []}"#, "tools: without a pattern"),
         (r#"{"cache": "warm"}"#, "cache: unknown variant `warm`, expected one of `pay-back`, `expired`, `ignore`"),
         (r#"{"clear_text": "{size}"}"#, "unknown place `{size}`"),
-        (r#"{"preset": "claude"}"#, "write one of `opencode`, `openclaw-cache-ttl`, `observation-masking`"),
+        (
+            r#"{"preset": "claude"}"#,
+            "there is no preset `claude`; there is `opencode`, `openclaw-cache-ttl`, `observation-masking`",
+        ),
         (r#"{"preset": "opencode", "keep": 1}"#, "unknown field `keep`"),
     ] {
         let error = ToolPrune::configure(config).unwrap_err();

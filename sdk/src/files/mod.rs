@@ -18,12 +18,14 @@
 //! assert_eq!(found.commands[0].outcome, files::Outcome::Failed);
 //! ```
 
+mod recorded;
 mod rules;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use recorded::{from_details, from_text, recorded};
 pub use rules::{Effect, Rules};
 
 use crate::types::{Block, EntryKind, Position, Span, ToolCall};

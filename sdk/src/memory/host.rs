@@ -16,6 +16,7 @@ pub struct TestHost {
     count: Box<dyn Fn(&str) -> u32>,
     window: Option<u32>,
     script: RefCell<VecDeque<Result<Completion, ModelError>>>,
+    model: Option<Model>,
     documents: Vec<(String, String)>,
     files: BTreeMap<String, String>,
     prompts: RefCell<Vec<Prompt>>,
@@ -23,6 +24,9 @@ pub struct TestHost {
     progress: RefCell<Vec<(u32, u32, String)>>,
     state: RefCell<BTreeMap<(bool, String), Vec<u8>>>,
 }
+
+/// What stands in for a model.
+type Model = Box<dyn Fn(&Prompt) -> Result<Completion, ModelError>>;
 
 impl fmt::Debug for TestHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,6 +40,7 @@ impl Default for TestHost {
             count: Box::new(quarter_of_bytes),
             window: None,
             script: RefCell::default(),
+            model: None,
             documents: Vec::new(),
             files: BTreeMap::new(),
             prompts: RefCell::default(),
@@ -78,6 +83,13 @@ impl TestHost {
         let text = text.into();
         let output_tokens = (self.count)(&text);
         self.script.borrow_mut().push_back(Ok(Completion { text, finish, input_tokens: 0, output_tokens }));
+        self
+    }
+
+    /// Once the script is used up the model answers as this function does. Default: it is absent.
+    #[must_use]
+    pub fn model(mut self, answer: impl Fn(&Prompt) -> Result<Completion, ModelError> + 'static) -> Self {
+        self.model = Some(Box::new(answer));
         self
     }
 
@@ -169,7 +181,9 @@ impl Services for TestHost {
 
     fn complete(&self, prompt: &Prompt) -> Result<Completion, ModelError> {
         self.prompts.borrow_mut().push(prompt.clone());
-        let answer = self.script.borrow_mut().pop_front().unwrap_or(Err(ModelError::Absent))?;
+        let scripted = self.script.borrow_mut().pop_front();
+        let modelled = || self.model.as_ref().map_or(Err(ModelError::Absent), |model| model(prompt));
+        let answer = scripted.unwrap_or_else(modelled)?;
         let input_tokens = self.count(&prompt.system).saturating_add(self.count(&prompt.user));
         Ok(Completion { input_tokens, ..answer })
     }
@@ -238,6 +252,18 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may")]
 
     use super::*;
+
+    #[test]
+    fn a_function_answers_once_the_script_is_used_up() {
+        let echo = |prompt: &Prompt| {
+            let text = prompt.user.clone();
+            Ok(Completion { text, finish: Finish::Complete, input_tokens: 0, output_tokens: 0 })
+        };
+        let host = TestHost::new().model(echo).answers(["scripted"]);
+        let answers = host.complete_all(&[Prompt::new("", "a", 9), Prompt::new("", "b", 9)]);
+        let texts: Vec<String> = answers.into_iter().map(|answer| answer.unwrap().text).collect();
+        assert_eq!(texts, ["scripted", "b"]);
+    }
 
     #[test]
     fn the_model_answers_by_script_and_is_absent_afterwards() {

@@ -84,6 +84,7 @@ impl Compressor for Hostile {
             "every-segment" => Ok(Outcome::Compressed(every_segment(view.len()))),
             "services" => Ok(Outcome::Unchanged(services(host))),
             "echo" => Ok(Outcome::Unchanged(format!("{request:?}"))),
+            "hoard" => Ok(Outcome::Unchanged(hoard(host))),
             "stderr" => Ok(Outcome::Unchanged(chatter())),
             "surroundings" => Ok(Outcome::Unchanged(surroundings())),
             "read" => Ok(Outcome::Unchanged(read(view))),
@@ -200,11 +201,25 @@ fn services(host: &Host) -> String {
         host.model_window(),
         host.state_get(Scope::Session, "key"),
         host.state_set(Scope::Session, "key", b"value"),
-        host.recall_search("words", 3).len(),
+        host.state_keys(Scope::Session, ""),
+        host.recall_search("parser", 3).iter().map(|hit| host.recall_fetch(&hit.id, Some(20))).collect::<Vec<_>>(),
+        host.file_read("docs/guide.md", Some(5)),
         host.file_read("/etc/passwd", None),
+        host.file_entries(""),
         (host.count("four words of text"), host.count_all(&["one".to_owned()]), host.fit("some text", 1)),
     );
     format!("{answers:?}")
+}
+
+/// Keeps as much as it is let, and says what it was told then.
+fn hoard(host: &Host) -> String {
+    let value = [b'x'; 4 << 10];
+    for key in 0..1_000 {
+        if let Err(reason) = host.state_set(Scope::Session, &key.to_string(), &value) {
+            return format!("{key} values, then: {reason}");
+        }
+    }
+    "no limit".to_owned()
 }
 
 fn impure(host: &Host) -> String {

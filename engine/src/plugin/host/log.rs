@@ -71,6 +71,11 @@ impl Log {
         self.emit(level, shown);
     }
 
+    /// A word of the host about the plugin, beyond what the plugin may say.
+    pub(super) fn warn(&self, message: &str) {
+        self.emit(LogLevel::Warn, message);
+    }
+
     fn emit(&self, level: LogLevel, message: &str) {
         if let Some(sink) = &self.sink {
             return sink(level, message);

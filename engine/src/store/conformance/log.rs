@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use super::{Case, Fixture, ids};
 use crate::store::{
-    BranchSummary, Label, Leaf, LogBody, LogRecord, NewRecord, Page, Seq, SessionKey, StoreError, StoredEntry, Undo,
+    BranchSummary, Label, Leaf, LogBody, LogRecord, NewRecord, Page, Search, Seq, SessionKey, StoreError, StoredEntry,
+    Undo,
 };
 use crate::transcript::{
     Block, Compaction, Digest, Entry, EntryId, EntryKind, Image, ImageSource, Opaque, Reasoning, Role, SourcePart,
@@ -11,6 +12,7 @@ use crate::transcript::{
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "an entry comes back with all that it holds", body: |fixture| Box::pin(comes_back(fixture)) },
+    Case { name: "behind a shortened result stands its whole text", body: |fixture| Box::pin(shortened(fixture)) },
     Case { name: "records are numbered and chained", body: |fixture| Box::pin(chained(fixture)) },
     Case { name: "an entry that does not follow the leaf is stale", body: |fixture| Box::pin(stale(fixture)) },
     Case { name: "a batch is written whole or not at all", body: |fixture| Box::pin(whole(fixture)) },
@@ -82,6 +84,25 @@ async fn comes_back(fixture: Fixture) {
     assert_eq!(record.entry(resolve), Some(entry));
     let page = fixture.store.page(session, Page::After(Seq(1)), 5).await.unwrap();
     assert_eq!(page.records, [Ok(record)]);
+}
+
+async fn shortened(fixture: Fixture) {
+    let session = fixture.session("a").await;
+    let result = ToolResult {
+        call_id: "c".to_owned(),
+        name: "read".to_owned(),
+        text: "all of it, with a needle".to_owned(),
+        failed: false,
+    };
+    let whole = Entry::new("r", EntryKind::ToolResult, vec![Block::ToolResult(result)]);
+    let mut entry = whole.clone();
+    entry.replace_text("some of it");
+    entry.replaces = vec![Arc::new(whole)];
+    fixture.store.append(session, vec![NewRecord::entry(&entry, Timestamp(7))]).await.unwrap();
+    let record = fixture.store.record(session, &entry.id).await.unwrap();
+    assert_eq!(record.entry(|_| None), Some(entry), "the whole text stands behind it");
+    let found = fixture.store.search(Search::new(session, "needle")).await.unwrap();
+    assert_eq!(found.hits.len(), 1, "it is found by what the model does not see of it");
 }
 
 async fn chained(fixture: Fixture) {

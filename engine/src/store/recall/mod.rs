@@ -84,7 +84,7 @@ pub struct Indexed {
 }
 
 /// The text of an entry by which it is found: words, results, and calls with their arguments. Reasoning, images and
-/// opaque blocks are left out.
+/// opaque blocks are left out. A result that was shortened is found by its whole text.
 pub fn searchable(entry: &StoredEntry) -> String {
     let mut text = String::new();
     let mut add = |piece: &str| {
@@ -96,7 +96,7 @@ pub fn searchable(entry: &StoredEntry) -> String {
     for block in &entry.blocks {
         match block {
             Block::Text(words) => add(words),
-            Block::ToolResult(result) => add(&result.text),
+            Block::ToolResult(result) => add(entry.original.as_deref().unwrap_or(&result.text)),
             Block::ToolCall(call) => {
                 add(&call.name);
                 add(&call.arguments);
