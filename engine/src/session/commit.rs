@@ -168,16 +168,17 @@ impl Session {
         let proposal = Proposal { frozen, compaction, passed_over: Vec::new(), model_calls };
         let commit = proposal.commit(held.token(), started.elapsed());
         let (session, plugin) = (self.clone(), plugin.clone());
-        let record = self.persist(commit, move || session.may_be_compacted_by(&plugin)).await?;
+        let record = self.persist(commit, move || session.may_be_compacted_by(&plugin), |_| {}).await?;
         Ok(SessionCompacted::Done { record: Box::new(record), compaction: proposal.compaction })
     }
 
-    /// Commits a compaction, if `permitted` at that moment, and reads what the model sees now. Goes on in a task of its
-    /// own: a caller that stops waiting does not leave the session behind its log.
+    /// Commits a compaction, if `permitted` at that moment, tells that it is `committed`, and reads what the model sees
+    /// now. Goes on in a task of its own: a caller that stops waiting does not leave the session behind its log.
     pub(super) async fn persist(
         &self,
         commit: CompactionCommit,
         permitted: impl FnOnce() -> Result<(), SessionError> + Send + 'static,
+        committed: impl FnOnce(&LogRecord) + Send + 'static,
     ) -> Result<LogRecord, SessionError> {
         let session = self.clone();
         let written = tokio::spawn(async move {
@@ -186,6 +187,7 @@ impl Session {
             let id = EntryId::new(format!("compaction-{}", commit.fencing_token));
             let (store, key) = (&session.shared.store, session.shared.key);
             let record = store.commit(key, id, session.now(), commit).await?;
+            committed(&record);
             let head = store.head(key).await?;
             session.reload(head).await?;
             Ok(record)

@@ -60,7 +60,7 @@ impl Owner {
             "declined" => Err(Failure::declined(format!("{} has no use for it", name().0))),
             "unavailable" => Err(Failure::unavailable("the service is gone", Some(1_500))),
             "failed" => Err(Failure::failed("it has a defect")),
-            "ask" | "ask-and-fail" => {
+            "ask" | "ask-and-fail" | "ask-then-bad" => {
                 let answer = host.complete(&Prompt::new("you summarise", hook, 100));
                 if told == "ask-and-fail" {
                     return Err(Failure::failed("asked for nothing"));
@@ -145,7 +145,7 @@ impl Compressor for Owner {
         }
         let corrected = told == "bad-then-fold" && !request.corrections.is_empty();
         match told.as_str() {
-            "bad-plan" | "bad-then-fold" if !corrected => Ok(Outcome::Compressed(bad_plan())),
+            "bad-plan" | "bad-then-fold" | "ask-then-bad" if !corrected => Ok(Outcome::Compressed(bad_plan())),
             "bad-then-unchanged" if request.corrections.is_empty() => Ok(Outcome::Compressed(bad_plan())),
             "bad-then-unchanged" => Ok(Outcome::Unchanged("it gave up".to_owned())),
             "oversize" => Ok(Outcome::Unchanged(oversize())),

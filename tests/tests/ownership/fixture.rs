@@ -39,7 +39,11 @@ pub(crate) fn limits() -> Limits {
 
 /// The plugin `owner-guest-<letter>` in some version, with this configuration.
 pub(crate) async fn load_version(engine: &Engine, letter: char, version: u8, config: &str) -> Plugin {
-    let options = LoadOptions::with_config(config).limits(limits()).grant(Service::Model);
+    load_with(engine, letter, version, config, limits()).await
+}
+
+pub(crate) async fn load_with(engine: &Engine, letter: char, version: u8, config: &str, limits: Limits) -> Plugin {
+    let options = LoadOptions::with_config(config).limits(limits).grant(Service::Model);
     engine.load(&named(letter, version), options).await.unwrap()
 }
 

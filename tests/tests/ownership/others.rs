@@ -8,7 +8,9 @@ use contextengine::session::{SelectOptions, SessionError};
 use contextengine::slots::{Origin, Slot, SlotsBuilder};
 use contextengine::{SelectionStep, Setup};
 
-use super::fixture::{bind_compress, compacted, engine, id, load, run, session, setup, told};
+use super::fixture::{
+    Gate, bind_compress, compacted, engine, id, limits, load, load_with, manual, run, session, setup, told,
+};
 
 fn chain(links: &[&Plugin], strict: bool) -> Setup {
     setup(|slots| {
@@ -135,5 +137,35 @@ fn a_tool_that_fails_gives_the_model_a_result_that_says_so() {
             assert!(outcome.failed && outcome.text.contains(words), "{}", outcome.text);
         }
         assert_eq!(turn.tools().len(), 3, "the tools of a prompt stay the same");
+    });
+}
+
+#[test]
+fn each_call_has_an_allowance_of_the_model_of_its_own_and_a_correction_has_what_is_left() {
+    run(async {
+        let engine = engine();
+        let gate = Gate::new();
+        (0..10).for_each(|_| gate.open());
+        let config = r#"{"select": "ask", "compress": "ask-then-bad"}"#;
+        let mut once = limits();
+        once.model_calls = 1;
+        let a = load_with(&engine, 'a', 1, config, once).await;
+        let mut wanted = setup(|slots| {
+            claim(slots, Slot::Select, &[&a]);
+            bind_compress(slots, &[&a]);
+        });
+        wanted.model = Some(gate.service());
+        engine.install(wanted);
+        let session = session(&engine).await;
+        let turn = session.turn();
+        for _ in 0..3 {
+            let selection = turn.select(&SelectOptions::default()).await.unwrap();
+            assert_eq!(selection.steps()[0].1, SelectionStep::Unchanged);
+        }
+        let error = turn.compact(&manual()).await.unwrap_err();
+        assert!(error.to_string().contains("OverBudget"), "{error}");
+        let metrics = engine.metrics();
+        assert_eq!(metrics.hooks[&(id('a'), "select-context")].model_calls, 3);
+        assert_eq!(metrics.plans_refused, 1);
     });
 }

@@ -25,6 +25,8 @@ impl Turn {
     /// checks the quarantine, starts or reuses the turn's instance, tells of the call, and quarantines the plugin if it
     /// breaks off. A caller that stops waiting harms nobody: the instance is given up, and the next call gets a new one.
     ///
+    /// Each call is an attempt of its own, with a fresh allowance of model calls; see [`ask_again`](Self::ask_again).
+    ///
     /// ```ignore
     /// let answer = turn.ask(Slot::Ingest, binding, "reduce", async |instance| instance.reduce(&request).await).await;
     /// ```
@@ -40,6 +42,41 @@ impl Turn {
         hook: &'static str,
         question: impl AsyncFnOnce(&mut Instance) -> Result<R, CallError>,
     ) -> Result<R, NoAnswer> {
+        let fresh = async move |instance: &mut Instance| {
+            instance.renew_model_allowance();
+            let answer = question(instance).await;
+            (answer, instance.model_use())
+        };
+        self.put(slot, binding, hook, fresh).await
+    }
+
+    /// Asks once more in the same attempt: what is left of the allowance of model calls is left.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask`](Self::ask).
+    pub(in crate::session) async fn ask_again<R>(
+        &self,
+        slot: Slot,
+        binding: &Binding,
+        hook: &'static str,
+        question: impl AsyncFnOnce(&mut Instance) -> Result<R, CallError>,
+    ) -> Result<R, NoAnswer> {
+        let again = async move |instance: &mut Instance| {
+            let before = instance.model_use();
+            let answer = question(instance).await;
+            (answer, instance.model_use().since(before))
+        };
+        self.put(slot, binding, hook, again).await
+    }
+
+    async fn put<R>(
+        &self,
+        slot: Slot,
+        binding: &Binding,
+        hook: &'static str,
+        question: impl AsyncFnOnce(&mut Instance) -> (Result<R, CallError>, ModelUse),
+    ) -> Result<R, NoAnswer> {
         self.not_quarantined(binding)?;
         let seat = self.seat(binding.id());
         let mut seat = seat.lock().await;
@@ -49,13 +86,9 @@ impl Turn {
         let span = tracing::info_span!("hook", slot = slot.name(), hook, plugin = binding.id(), turn = self.number);
         let answer = self.call(&mut seat, binding, &mut call, question).instrument(span).await;
         call.ended(&answer);
-        if seat.as_ref().is_some_and(|seated| seated.instance.retired().is_some()) {
-            *seat = None;
-        }
         if let Err(error) = &answer
             && error.is_fault()
         {
-            *seat = None;
             self.quarantine(slot, binding, hook, error);
         }
         Ok(answer?)
@@ -66,12 +99,10 @@ impl Turn {
         seat: &mut Option<Seated>,
         binding: &Binding,
         call: &mut Called<'_>,
-        question: impl AsyncFnOnce(&mut Instance) -> Result<R, CallError>,
+        question: impl AsyncFnOnce(&mut Instance) -> (Result<R, CallError>, ModelUse),
     ) -> Result<R, CallError> {
         // A caller that stopped waiting leaves an instance behind that cannot be used.
-        if seat.as_ref().is_some_and(|seated| seated.instance.retired().is_some()) {
-            *seat = None;
-        }
+        seat.take_if(|seated| seated.instance.retired().is_some());
         let seated = match seat {
             Some(seated) => seated,
             none => {
@@ -80,9 +111,9 @@ impl Turn {
                 none.insert(Seated { instance, _running: running })
             }
         };
-        let before = seated.instance.model_use();
-        let answer = question(&mut seated.instance).await;
-        call.model = seated.instance.model_use().since(before);
+        let (answer, model) = question(&mut seated.instance).await;
+        call.model = model;
+        seat.take_if(|seated| seated.instance.retired().is_some());
         answer
     }
 

@@ -194,24 +194,30 @@ impl Turn {
         let Plan { proposal, writer, passed_over } = plan;
         let permit = self.permit(Slot::Compress, writer, passed_over);
         let commit = proposal.commit(held.token(), started.elapsed());
-        let record = self.session.persist(commit, move || permit.check()).await?;
-        self.tell_committed(&record);
+        let (events, scope) = (self.engine().teller().clone(), self.scope());
+        let tell = move |record: &LogRecord| {
+            if let Some(kind) = committed(record) {
+                events.tell(&scope, kind);
+            }
+        };
+        let record = self.session.persist(commit, move || permit.check(), tell).await?;
         Ok(SessionCompacted::Done { record: Box::new(record), compaction: proposal.compaction })
     }
+}
 
-    fn tell_committed(&self, record: &LogRecord) {
-        let LogBody::Compaction(commit) = &record.body else { return };
-        self.tell(EventKind::Committed {
-            record: record.id.clone(),
-            owner: commit.owner.clone(),
-            trigger: commit.trigger,
-            tokens_before: commit.tokens_before,
-            tokens_after: commit.tokens_after,
-            passed_over: commit.passed_over.clone(),
-            model_calls: commit.model_calls,
-            duration: Duration::from_millis(commit.duration_ms),
-        });
-    }
+/// What is told of a compaction that is recorded.
+fn committed(record: &LogRecord) -> Option<EventKind> {
+    let LogBody::Compaction(commit) = &record.body else { return None };
+    Some(EventKind::Committed {
+        record: record.id.clone(),
+        owner: commit.owner.clone(),
+        trigger: commit.trigger,
+        tokens_before: commit.tokens_before,
+        tokens_after: commit.tokens_after,
+        passed_over: commit.passed_over.clone(),
+        model_calls: commit.model_calls,
+        duration: Duration::from_millis(commit.duration_ms),
+    })
 }
 
 /// An owner that is asked in a turn.
@@ -229,17 +235,17 @@ impl Strategist for InTurn<'_> {
     }
 
     async fn compress(&mut self, view: &View, request: &CompressRequest) -> Result<Outcome, NoAnswer> {
-        let first = !std::mem::replace(&mut self.began, true);
         let calls = &mut self.model_calls;
         let question = async move |instance: &mut Instance| {
-            if first {
-                instance.renew_model_allowance();
-            }
             let answer = instance.compress(view, request).await;
             *calls = instance.model_use().calls;
             answer
         };
-        self.turn.ask(Slot::Compress, self.binding, "compress", question).await
+        if std::mem::replace(&mut self.began, true) {
+            self.turn.ask_again(Slot::Compress, self.binding, "compress", question).await
+        } else {
+            self.turn.ask(Slot::Compress, self.binding, "compress", question).await
+        }
     }
 
     fn model_calls(&self) -> u32 {
