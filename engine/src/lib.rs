@@ -35,7 +35,9 @@
 //! and whether that is right), [`plugin`] (running it), [`store`] (keeping it). A room does not know the rooms after it.
 #![deny(missing_docs)]
 
+mod alike;
 mod compaction;
+pub mod config;
 mod engine;
 pub mod format;
 pub mod hooks;
