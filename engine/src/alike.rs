@@ -7,7 +7,9 @@ const ALIKE: f64 = 0.75;
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Comparing costs the product of the lengths; nobody means a name by a thousand letters.
     const LONGEST: usize = 100;
-    if name.len() > LONGEST {
+    // One or two letters are like everything.
+    const SHORTEST: usize = 3;
+    if !(SHORTEST..=LONGEST).contains(&name.len()) {
         return None;
     }
     let likeness = |known: &&str| strsim::jaro_winkler(name, known);

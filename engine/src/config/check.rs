@@ -195,7 +195,8 @@ impl Check<'_> {
                 None
             }
             Value::Text(text) if text.trim().is_empty() => {
-                self.malformed(node, text, &format!("{expected}: it is empty"));
+                let found = "an empty text";
+                self.wrong(node, ProblemKind::WrongType { expected: expected.to_owned(), found });
                 None
             }
             Value::Text(text) => Some(text),
@@ -266,7 +267,9 @@ impl Check<'_> {
         let expected = if one { "the name of a plugin, or []" } else { "a list of names of plugins" };
         match &node.value {
             Value::Text(_) => self.text(node, expected).is_some(),
-            Value::List(items) => items.iter().fold(true, |fine, item| self.text(item, expected).is_some() && fine),
+            Value::List(items) => {
+                items.iter().fold(true, |fine, item| self.text(item, "the name of a plugin").is_some() && fine)
+            }
             _ => self.mistyped(node, expected),
         }
     }

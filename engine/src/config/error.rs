@@ -31,6 +31,13 @@ impl ConfigError {
         if problems.is_empty() { Ok(()) } else { Err(Self::new(problems)) }
     }
 
+    /// These and others.
+    #[must_use]
+    pub fn and(mut self, other: ConfigError) -> Self {
+        self.problems.extend(other.problems);
+        Self::new(self.problems)
+    }
+
     /// What is wrong; at least one problem.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -83,6 +90,8 @@ impl fmt::Display for Problem {
             None => write!(f, "{}", self.kind)?,
         }
         match &self.other {
+            // A refused claim names both places itself.
+            Some(_) if matches!(self.kind, ProblemKind::Claim(_)) => Ok(()),
             Some((place, how)) => write!(f, " ({how}: {place})"),
             None => Ok(()),
         }

@@ -9,14 +9,14 @@ use serde_json::Value as Json;
 use super::error::{ConfigError, Problem, ProblemKind};
 use super::keys::{self, Preset};
 use super::model::{ModelConfig, Provider};
-use super::node::{Node, Table, Value, quoted};
+use super::node::{Node, Table, Value};
 use super::{Claim, Config, ConfigFile, PluginConfig, models, units};
 use crate::compaction::Window;
 use crate::hooks::Service;
 use crate::plan::SummaryGate;
 use crate::plugin::Limits;
 use crate::setup::Threshold;
-use crate::slots::{ClaimError, Slot};
+use crate::slots::{ClaimError, Origin, Slot};
 
 impl Config {
     /// Reads what was checked. `problems` are those that were found before.
@@ -139,10 +139,8 @@ impl<'a> Reader<'a> {
             self.contradiction(node, reason);
         }
         if let Some(tables) = self.at(&["models"]).and_then(Node::table) {
-            for (name, node) in tables.iter().filter(|(_, node)| node.get("window").is_none()) {
-                let key = format!("models.{}.window", quoted(name));
-                let why = "such a table says the window of a model".to_owned();
-                self.problems.push(Problem::new(ProblemKind::Missing { key, why }, node.name_place()));
+            for node in tables.values().filter(|node| node.get("window").is_none()) {
+                self.missing(node, "window", "such a table says the window of a model");
             }
         }
         window
@@ -334,8 +332,14 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// A key that has to be there; where it is there and wrong, that has been said.
     fn missing(&mut self, table: &Node, key: &str, why: &str) {
-        let kind = ProblemKind::Missing { key: format!("{}.{key}", table.key), why: why.to_owned() };
+        let key = format!("{}.{key}", table.key);
+        let is_it = |origin: &Origin| matches!(origin, Origin::File { key: known, .. } if *known == key);
+        if self.problems.iter().filter_map(|problem| problem.place.as_ref()).any(|place| is_it(&place.origin)) {
+            return;
+        }
+        let kind = ProblemKind::Missing { key, why: why.to_owned() };
         self.problems.push(Problem::new(kind, table.name_place()));
     }
 }
@@ -353,7 +357,7 @@ fn number(value: &Json) -> u32 {
 }
 
 /// A path as it is meant: relative to the file that names it, or below the home folder.
-fn resolved(node: &Node) -> Option<PathBuf> {
+pub(super) fn resolved(node: &Node) -> Option<PathBuf> {
     let text = node.text()?;
     let path = match text.strip_prefix("~/") {
         Some(rest) => super::files::home()?.join(rest),

@@ -76,6 +76,9 @@ fn table(
                 }
             }
             (Kind::Plugin, Some(node)) => plugin(node, path, settings),
+            (Kind::Path | Kind::Paths, Some(node)) => {
+                settings.push(Setting { value: Some(paths(node)), ..said_setting(node, path) });
+            }
             (_, Some(node)) => settings.push(said_setting(node, path)),
             // A table of the model that nobody configured has no values.
             (_, None) if presets && !(path.first().is_some_and(|table| table == "model") && node.is_none()) => {
@@ -100,6 +103,18 @@ fn plugin(node: &Node, path: &mut Vec<String>, settings: &mut Vec<Setting>) {
             }
         }
         _ => settings.push(said_setting(node, path)),
+    }
+}
+
+/// Paths as they are meant, so that they mean the same in a file that lies elsewhere.
+fn paths(node: &Node) -> Json {
+    let path = |node: &Node| {
+        let path = super::read::resolved(node)?;
+        Some(Json::from(std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned()))
+    };
+    match &node.value {
+        Value::List(items) => items.iter().filter_map(path).collect(),
+        _ => path(node).unwrap_or_default(),
     }
 }
 
