@@ -43,6 +43,7 @@ pub mod format;
 pub mod hooks;
 pub mod plan;
 pub mod plugin;
+pub mod redact;
 mod selection;
 pub mod services;
 pub mod session;

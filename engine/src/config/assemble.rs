@@ -99,7 +99,7 @@ impl Config {
                 loaded.insert(&claim.plugin, plugin);
             }
         }
-        let model = self.lent(loaded.values().flatten(), given.model, &mut problems);
+        let model = self.lent(engine, loaded.values().flatten(), given.model, &mut problems);
         let mut slots = given.slots;
         let mut bound: Vec<Slot> = Vec::new();
         for claim in &self.claims {
@@ -236,6 +236,7 @@ impl Config {
     /// nobody who needs none.
     fn lent<'p>(
         &self,
+        engine: &Engine,
         plugins: impl Iterator<Item = &'p Plugin>,
         given: Option<ModelService>,
         problems: &mut Vec<Problem>,
@@ -257,7 +258,7 @@ impl Config {
             }
             return given;
         };
-        match model::build(configured) {
+        match model::build(configured, std::sync::Arc::clone(engine.counter().counter())) {
             Ok(model) => Some(model),
             Err(wrong) => {
                 let node = self.node(&["model", wrong.key]).or_else(|| self.node(&["model"]));

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::model::Provider;
+use super::model::ModelProvider;
 use super::units::{size_text, time_text};
 use crate::hooks::Service;
 use crate::plan::{GatePolicy, SummaryGate};
 use crate::plugin::Limits;
+use crate::services::model::Retries;
 use crate::setup::Threshold;
 use crate::tokens::Vocabulary;
 
@@ -270,8 +271,8 @@ static LIMITS: [Key; 10] = [
 
 const SPEAKS: &str = "it decides who reads your sessions, with which key, and what that costs";
 
-static MODEL: [Key; 11] = [
-    key("provider", Kind::Choice { what: "provider", names: Provider::names }, "Whose protocol it speaks.")
+static MODEL: [Key; 10] = [
+    key("provider", Kind::Choice { what: "provider", names: ModelProvider::names }, "Whose protocol it speaks.")
         .asks(SPEAKS),
     key("name", Kind::Text, "The name that the provider knows it by.").asks(SPEAKS),
     key("base_url", Kind::Url, "Where the service is, for another one of the same protocol.")
@@ -287,11 +288,8 @@ static MODEL: [Key; 11] = [
     key("timeout", Kind::Time { least: SECOND, most: LONG }, "How long one request may take.")
         .is(|| json!("2 min"))
         .asks(SPEAKS),
-    key("max_output", tokens(1), "The longest answer that is asked for, in tokens.")
-        .depends("what the plugin asks for")
-        .asks(SPEAKS),
     key("retries", Kind::Integer { least: 0, most: 10 }, "How often a failed request is sent again.")
-        .is(|| json!(2))
+        .is(|| json!(Retries::default().limit))
         .asks(SPEAKS),
     key("concurrency", Kind::Integer { least: 1, most: 64 }, "Requests that run side by side.")
         .is(|| json!(4))

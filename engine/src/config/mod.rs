@@ -48,7 +48,7 @@ pub use assemble::{Embedded, Given, NoneEmbedded, prepare};
 pub use error::{ConfigError, Problem, ProblemKind};
 pub use files::{PROJECT_FILE, project_file, user_file};
 pub use layers::{ConfigFile, Layers};
-pub use model::{ModelConfig, Provider};
+pub use model::{ModelProvider, ModelSettings};
 pub use schema::schema;
 pub use settings::{Overridden, Setting, as_json, as_toml};
 pub use source::{Layer, Place};
@@ -77,7 +77,7 @@ pub struct Config {
     claims: Vec<Claim>,
     strict: bool,
     plugins: BTreeMap<String, PluginConfig>,
-    model: Option<ModelConfig>,
+    model: Option<ModelSettings>,
 }
 
 /// A plugin that is to be bound to a slot.
@@ -172,7 +172,7 @@ impl Config {
     }
 
     /// The model that plugins are lent, if one is configured.
-    pub fn model(&self) -> Option<&ModelConfig> {
+    pub fn model(&self) -> Option<&ModelSettings> {
         self.model.as_ref()
     }
 

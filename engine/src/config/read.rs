@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::error::{ConfigError, Problem, ProblemKind};
 use super::keys::{self, Preset};
-use super::model::{ModelConfig, Provider};
+use super::model::{ModelProvider, ModelSettings};
 use super::node::{Node, Table, Value};
 use super::{Claim, Config, ConfigFile, PluginConfig, models, units};
 use crate::compaction::Window;
@@ -281,13 +281,14 @@ impl<'a> Reader<'a> {
         limits
     }
 
-    fn model(&mut self) -> Option<ModelConfig> {
+    fn model(&mut self) -> Option<ModelSettings> {
         let table = self.at(&["model"])?;
         if table.table().is_none_or(Table::is_empty) {
             return None;
         }
         let provider = self.text(&["model", "provider"]);
-        let Some(provider) = provider.and_then(|name| Provider::ALL.into_iter().find(|known| known.name() == name))
+        let Some(provider) =
+            provider.and_then(|name| ModelProvider::ALL.iter().copied().find(|known| known.name() == name))
         else {
             self.missing(table, "provider", "it says whose protocol the model speaks");
             return None;
@@ -295,7 +296,7 @@ impl<'a> Reader<'a> {
         let text = |key: &str| table.get(key).and_then(Node::text).map(str::to_owned);
         let name = match (text("name"), provider) {
             (Some(name), _) => name,
-            (None, Provider::Script) => Provider::Script.name().to_owned(),
+            (None, ModelProvider::Script) => ModelProvider::Script.name().to_owned(),
             (None, _) => {
                 self.missing(table, "name", "the provider has more than one model");
                 String::new()
@@ -303,10 +304,10 @@ impl<'a> Reader<'a> {
         };
         let (base_url, api_key_env) = (text("base_url"), text("api_key_env"));
         match provider {
-            Provider::Script if table.get("path").is_none() => {
+            ModelProvider::Script if table.get("path").is_none() => {
                 self.missing(table, "path", "it is the file with the answers");
             }
-            Provider::OpenAi | Provider::Anthropic if api_key_env.is_none() && base_url.is_none() => {
+            ModelProvider::OpenAi | ModelProvider::Anthropic if api_key_env.is_none() && base_url.is_none() => {
                 self.missing(table, "api_key_env", "the provider asks for a key; name the variable that holds it");
             }
             _ => {}
@@ -315,7 +316,7 @@ impl<'a> Reader<'a> {
         let headers = table.get("headers").and_then(Node::table);
         let headers =
             headers.into_iter().flatten().filter_map(|(name, node)| Some((name.clone(), node.text()?.to_owned())));
-        Some(ModelConfig {
+        Some(ModelSettings {
             provider,
             base_url,
             api_key_env,
@@ -323,7 +324,6 @@ impl<'a> Reader<'a> {
             timeout: self
                 .time(&["model", "timeout"])
                 .unwrap_or_else(|| preset("timeout").as_str().and_then(units::time).unwrap_or(Limits::default().time)),
-            max_output: self.tokens(&["model", "max_output"]),
             retries: self.tokens(&["model", "retries"]).unwrap_or_else(|| number(&preset("retries"))),
             concurrency: self.tokens(&["model", "concurrency"]).unwrap_or_else(|| number(&preset("concurrency"))),
             headers: headers.collect(),

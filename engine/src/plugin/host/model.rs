@@ -82,7 +82,9 @@ fn into_answer(answer: Result<Completion, ModelError>) -> Result<abi::Completion
                 abi::ModelError::RateLimited(after.map(|after| u32::try_from(after.as_millis()).unwrap_or(u32::MAX)))
             }
             ModelError::Timeout => abi::ModelError::Timeout,
-            ModelError::Provider(reason) => abi::ModelError::Provider(reason),
+            ModelError::Provider(reason) | ModelError::Unavailable { reason, .. } | ModelError::Unreachable(reason) => {
+                abi::ModelError::Provider(reason)
+            }
         }),
     }
 }

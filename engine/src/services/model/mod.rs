@@ -1,13 +1,65 @@
 //! Completions for plugins, from any provider.
 //!
-//! [`Model`] is what a provider has to be. [`ModelService`] is what the host lends to plugins: it puts retries, timeouts,
-//! a limit on calls side by side, redaction and the window check around a model. An [`Allowance`] says how much of it
-//! one attempt of one plugin may use.
+//! [`Model`] is what a provider has to be; [`ModelConfig`] makes one that speaks HTTP, [`FnModel`] makes one of a closure,
+//! [`ScriptedModel`] plays answers from a file. [`ModelService`] is what the host lends to plugins: it puts redaction,
+//! the window check, a timeout, retries and a limit on requests side by side around a model. An [`Allowance`] says how
+//! much of it one attempt of one plugin may use.
+//!
+//! ```
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+//! # runtime.block_on(async {
+//! use std::sync::Arc;
+//! use std::time::{Duration, Instant};
+//!
+//! use contextengine::services::model::{Allowance, Completion, FnModel, ModelService, Prompt};
+//!
+//! let model = FnModel::new("echo", |prompt: Prompt| async move { Ok(Completion::new(prompt.user)) });
+//! let service = ModelService::new(Arc::new(model));
+//!
+//! let prompt = Prompt::new("Repeat.", "password=hunter22", 100);
+//! let deadline = Instant::now() + Duration::from_secs(5);
+//! let answer = service.complete(&prompt, &Allowance::new(1, 1_000), deadline).await?;
+//! assert_eq!(answer.text, "password=[redacted]");
+//! # Ok::<(), contextengine::services::model::ModelError>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Promises: no secret that [`redact`](crate::redact) knows leaves in a prompt, a record, an error or a span; nothing is
+//! sent that cannot fit or that the allowance does not cover; a dropped future sends nothing more and gives back what it
+//! held; no answer is returned that is empty or of another shape than a completion.
+
+mod allowance;
+#[cfg(feature = "providers")]
+mod config;
+mod function;
+#[cfg(feature = "genai")]
+mod genai;
+#[cfg(feature = "providers")]
+mod http;
+mod overflow;
+mod retry;
+mod script;
+mod scripted;
+mod secret;
+mod service;
+#[cfg(test)]
+mod tests;
+mod thinking;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+pub use allowance::Allowance;
+#[cfg(feature = "providers")]
+pub use config::{ModelConfig, ModelConfigError, OutputLimit, Provider, UnknownProvider};
+pub use function::FnModel;
+pub use overflow::is_overflow;
+pub use retry::Retries;
+pub use script::ScriptError;
+pub use scripted::ScriptedModel;
+pub use secret::{Secret, SecretError};
+pub use service::{ModelOptions, ModelService};
 
 use super::ServiceFuture;
 
@@ -26,6 +78,13 @@ pub struct Prompt {
     pub stop: Vec<String>,
 }
 
+impl Prompt {
+    /// A prompt without wishes about randomness or stops.
+    pub fn new(system: impl Into<String>, user: impl Into<String>, max_output_tokens: u32) -> Self {
+        Self { system: system.into(), user: user.into(), max_output_tokens, temperature: None, stop: Vec::new() }
+    }
+}
+
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
@@ -37,17 +96,36 @@ pub enum Finish {
     Refused,
 }
 
+impl Finish {
+    /// Its name in records and scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// What the model wrote.
+    /// What the model wrote, without its reasoning.
     pub text: String,
     /// How it ended.
     pub finish: Finish,
-    /// Tokens of the prompt, by the provider's count.
+    /// Tokens of the prompt, by the provider's count. A [`Model`] that was not told says 0; the service counts then.
     pub input_tokens: u32,
-    /// Tokens of the answer, by the provider's count.
+    /// Tokens of the answer, by the provider's count, with those of reasoning. A [`Model`] that was not told says 0; the
+    /// service counts then.
     pub output_tokens: u32,
+}
+
+impl Completion {
+    /// A complete answer whose tokens nobody has counted yet.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), finish: Finish::Complete, input_tokens: 0, output_tokens: 0 }
+    }
 }
 
 /// Why there is no answer.
@@ -75,7 +153,19 @@ pub enum ModelError {
     /// No answer in time.
     #[error("the model did not answer in time")]
     Timeout,
-    /// Anything else, in the provider's words.
+    /// The provider could not answer for now: it is overloaded, it failed, or the connection broke. Asking again may
+    /// help.
+    #[error("the provider failed for now: {reason}")]
+    Unavailable {
+        /// What happened, without secrets.
+        reason: String,
+        /// When to ask again, if it says.
+        after: Option<Duration>,
+    },
+    /// The provider was not reached, so it saw nothing of the request. Asking again may help.
+    #[error("the provider was not reached: {0}")]
+    Unreachable(String),
+    /// Anything else, in the provider's words. Asking again does not help.
     #[error("the provider failed: {0}")]
     Provider(String),
 }
@@ -83,7 +173,8 @@ pub enum ModelError {
 /// The answer of a model, to be awaited. Dropping it cancels the request.
 pub type ModelFuture<'a> = ServiceFuture<'a, Result<Completion, ModelError>>;
 
-/// A model of some provider. One call is one request: retries and limits are put around it by [`ModelService`].
+/// A model of some provider. One call is one request: retries and limits are put around it by [`ModelService`], which
+/// tells by the variant of the error whether to ask again.
 pub trait Model: fmt::Debug + Send + Sync {
     /// The name that the provider knows it by, for records.
     fn name(&self) -> &str;
@@ -93,93 +184,4 @@ pub trait Model: fmt::Debug + Send + Sync {
 
     /// Asks once.
     fn complete<'a>(&'a self, prompt: &'a Prompt) -> ModelFuture<'a>;
-}
-
-/// How much of a model one attempt may use. A clone is the same allowance.
-#[derive(Debug, Clone)]
-pub struct Allowance {
-    inner: Arc<Spent>,
-    calls: u32,
-    tokens: u64,
-}
-
-#[derive(Debug, Default)]
-struct Spent {
-    calls: AtomicU32,
-    input_tokens: AtomicU64,
-    output_tokens: AtomicU64,
-}
-
-impl Allowance {
-    /// So many calls, and so many tokens in prompts and answers together.
-    pub fn new(calls: u32, tokens: u64) -> Self {
-        Self { inner: Arc::default(), calls, tokens }
-    }
-
-    /// Calls that were made.
-    pub fn calls_made(&self) -> u32 {
-        self.inner.calls.load(Ordering::Relaxed)
-    }
-
-    /// Tokens of prompts and of answers so far, by the provider's count.
-    pub fn tokens_used(&self) -> (u64, u64) {
-        (self.inner.input_tokens.load(Ordering::Relaxed), self.inner.output_tokens.load(Ordering::Relaxed))
-    }
-}
-
-/// A model as the host lends it to plugins. Cheap to clone; clones share the limit on calls side by side.
-#[derive(Debug, Clone)]
-pub struct ModelService {
-    model: Arc<dyn Model>,
-}
-
-impl ModelService {
-    /// Lends this model, with the default options.
-    pub fn new(model: Arc<dyn Model>) -> Self {
-        Self { model }
-    }
-
-    /// The name that the provider knows it by.
-    pub fn name(&self) -> &str {
-        self.model.name()
-    }
-
-    /// Input window in tokens, if known.
-    pub fn window(&self) -> Option<u32> {
-        self.model.window()
-    }
-
-    /// Asks once, within the allowance and before the deadline. Dropping the future cancels the request.
-    pub async fn complete(
-        &self,
-        prompt: &Prompt,
-        allowance: &Allowance,
-        deadline: Instant,
-    ) -> Result<Completion, ModelError> {
-        let (input, output) = allowance.tokens_used();
-        if allowance.inner.calls.fetch_add(1, Ordering::Relaxed) >= allowance.calls
-            || input + output >= allowance.tokens
-        {
-            return Err(ModelError::OverBudget);
-        }
-        let answer = tokio::time::timeout_at(deadline.into(), self.model.complete(prompt)).await;
-        let completion = answer.unwrap_or(Err(ModelError::Timeout))?;
-        allowance.inner.input_tokens.fetch_add(u64::from(completion.input_tokens), Ordering::Relaxed);
-        allowance.inner.output_tokens.fetch_add(u64::from(completion.output_tokens), Ordering::Relaxed);
-        Ok(completion)
-    }
-
-    /// Asks side by side, as many at once as the options allow; answers in the order asked.
-    pub async fn complete_all(
-        &self,
-        prompts: &[Prompt],
-        allowance: &Allowance,
-        deadline: Instant,
-    ) -> Vec<Result<Completion, ModelError>> {
-        let mut answers = Vec::with_capacity(prompts.len());
-        for prompt in prompts {
-            answers.push(self.complete(prompt, allowance, deadline).await);
-        }
-        answers
-    }
 }
