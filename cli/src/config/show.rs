@@ -26,7 +26,7 @@ pub(super) fn run(args: &ShowConfigArgs) -> Result<(), Failure> {
         }
     };
     let settings = config.settings();
-    let text = if args.json { for_programs(&config, &settings) } else { as_toml(&settings, &remark) };
+    let text = if args.json { for_programs(&config, &settings) } else { harmless::toml(&as_toml(&settings, &remark)) };
     output::print(&text, To::Output)
 }
 

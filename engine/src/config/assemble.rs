@@ -13,7 +13,7 @@ use super::{Claim, Config, Layers, PluginConfig, model};
 use crate::alike::nearest;
 use crate::engine::Engine;
 use crate::hooks::Service;
-use crate::plugin::{LoadError, LoadOptions, Plugin, RESERVED_PREFIX, Step};
+use crate::plugin::{LoadError, LoadOptions, Plugin, RESERVED_PREFIX, Step, Violation};
 use crate::services::model::ModelService;
 use crate::setup::Setup;
 use crate::slots::{ClaimError, Slot, SlotsBuilder};
@@ -116,7 +116,10 @@ impl Config {
             }
         }
         ConfigError::none_of(problems)?;
-        slots.strict(self.strict);
+        // A program that is strict by itself stays so.
+        if self.strict {
+            slots.strict(true);
+        }
         let mut setup = Setup::new(slots.build(), self.window);
         setup.threshold = self.threshold;
         setup.target = self.target;
@@ -335,9 +338,9 @@ impl Named<'_> {
                 vec![self.wrong(&["grant"], ProblemKind::NotGranted { plugin, missing, line })]
             }
             LoadError::ConfigSchema { plugin, violations } => {
-                let problem = |violation: &crate::plugin::Violation| Problem {
+                let problem = |violation: &Violation| Problem {
                     kind: ProblemKind::PluginConfig { plugin: plugin.clone(), reason: violation.reason.clone() },
-                    place: self.inner_place(&violation.path),
+                    place: self.inner_place(violation),
                     other: None,
                 };
                 violations.iter().map(problem).collect()
@@ -352,21 +355,22 @@ impl Named<'_> {
     }
 
     /// The place of a value inside of its configuration; of the nearest one around it, where it is not there.
-    fn inner_place(&self, path: &[Step]) -> Option<Place> {
+    fn inner_place(&self, violation: &Violation) -> Option<Place> {
         let Some(mut node) = self.config.node(&["plugins", self.id, "config"]) else { return self.place(&["config"]) };
-        for (at, step) in path.iter().enumerate() {
+        let mut whole = true;
+        for step in &violation.path {
             let inner = match (step, &node.value) {
                 (Step::Name(name), Value::Table(table)) => table.get(name),
                 (Step::Item(item), Value::List(items)) => items.get(*item),
                 _ => None,
             };
-            let Some(inner) = inner else { break };
-            node = inner;
-            // A key that is not one is shown, not its value.
-            if at + 1 == path.len() && matches!(step, Step::Name(_)) && node.table().is_some() {
-                return Some(node.name_place());
+            match inner {
+                Some(inner) => node = inner,
+                None => whole = false,
             }
         }
-        Some(node.place())
+        // Of a table its name is shown: its value can be half the file.
+        let of_name = whole && (violation.is_key || node.table().is_some());
+        Some(if of_name { node.name_place() } else { node.place() })
     }
 }

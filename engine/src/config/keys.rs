@@ -294,7 +294,9 @@ static MODEL: [Key; 10] = [
     key("concurrency", Kind::Integer { least: 1, most: 64 }, "Requests that run side by side.")
         .is(|| json!(4))
         .asks(SPEAKS),
-    key("headers", Kind::Headers, "Further headers of each request. None that holds a key.").asks(SPEAKS),
+    key("headers", Kind::Headers, "Further headers of each request. None that holds a key.")
+        .is(|| json!({}))
+        .asks(SPEAKS),
     key("path", Kind::Path, "For `script`: the file with the answers.").asks(SPEAKS),
 ];
 

@@ -178,7 +178,9 @@ pub fn as_toml(settings: &[Setting], remark: &dyn Fn(&Setting) -> Option<String>
     for setting in settings {
         let Some((name, table)) = setting.path.split_last() else { continue };
         let remark = remark(setting).map_or(String::new(), |remark| format!("  # {}", one_line(&remark)));
-        let is_table = matches!(&setting.value, Some(Json::Object(table)) if table.is_empty());
+        // The headers of a model are one value, with others behind it; an empty table elsewhere is the last of its table.
+        let is_table = matches!(&setting.value, Some(Json::Object(inner)) if inner.is_empty())
+            && setting.path.first().is_none_or(|first| first != "model");
         if is_table {
             written += &format!("{}[{}]{remark}\n", gap(&written), setting.key());
             open = &setting.path;

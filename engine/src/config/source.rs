@@ -119,7 +119,9 @@ impl Source {
             Name::Argument(argument) => Origin::Argument(argument.clone()),
             Name::File(path) => {
                 let line = u32::try_from(self.line(at) + 1).unwrap_or(u32::MAX);
-                Origin::File { path: path.clone(), line, key: key.to_owned() }
+                // Whole: a key is not cut, but no secret is shown that stands where a key should.
+                let key = if secrets::is_secret(key) { secrets::shown(key) } else { key.to_owned() };
+                Origin::File { path: path.clone(), line, key }
             }
         }
     }

@@ -47,4 +47,4 @@ pub use instance::{Instance, ModelUse};
 pub use limits::{Limits, LoadOptions};
 pub use load::{Plugin, RESERVED_PREFIX};
 pub use runtime::{CacheUse, Runtime, RuntimeBuilder};
-pub use schema::{Step, Violation};
+pub use schema::{Step, Violation, check as check_config};

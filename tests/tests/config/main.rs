@@ -1,7 +1,12 @@
 //! The configuration file: every error with its place, layers, trust, and setups of real components.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+mod arbitrary;
+mod assemble;
 mod errors;
+mod layers;
+mod schema;
+mod trust;
 
 use std::path::{Path, PathBuf};
 

@@ -44,8 +44,17 @@ struct Found {
 
 impl Found {
     fn wrong(&mut self, reason: impl Into<String>) {
+        self.push(reason.into(), false);
+    }
+
+    /// The key that the path ends with is wrong.
+    fn wrong_key(&mut self, reason: String) {
+        self.push(reason, true);
+    }
+
+    fn push(&mut self, reason: String, is_key: bool) {
         if self.violations.len() < MOST {
-            self.violations.push(Violation { path: self.path.clone(), reason: reason.into() });
+            self.violations.push(Violation { path: self.path.clone(), is_key, reason });
         }
     }
 
@@ -235,7 +244,11 @@ impl<'s> Checker<'s> {
                 _ => {}
             }
             if let Some(names) = schema.get("propertyNames") {
-                self.check(names, &Json::from(name.as_str()), found)?;
+                let mut apart = found.apart();
+                self.check(names, &Json::from(name.as_str()), &mut apart)?;
+                for violation in apart.violations {
+                    found.wrong_key(violation.reason);
+                }
             }
             found.path.pop();
         }
@@ -339,7 +352,7 @@ fn unknown(name: &str, properties: Option<&Map<String, Json>>, patterns: &Map<St
         }
     };
     let shown: String = name.chars().take(60).collect();
-    found.wrong(format!("there is no key `{shown}`; {hint}"));
+    found.wrong_key(format!("there is no key `{shown}`; {hint}"));
 }
 
 fn is_of_type(types: Option<&Json>, value: &Json) -> bool {

@@ -13,6 +13,8 @@
 //! references to other documents; `format` and the `content…` keywords judge nothing by default.
 
 mod check;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::fmt;
@@ -25,6 +27,8 @@ use serde_json::Value as Json;
 pub struct Violation {
     /// The way to it, from the outside.
     pub path: Vec<Step>,
+    /// Whether it is the key at the end of the path that is wrong, and not its value.
+    pub is_key: bool,
     /// What is wrong, and what would be right.
     pub reason: String,
 }
@@ -60,7 +64,7 @@ impl fmt::Display for Violation {
 /// # Errors
 ///
 /// The schema is none.
-pub(super) fn check(schema: &str, config: &Json) -> Result<Vec<Violation>, String> {
+pub fn check(schema: &str, config: &Json) -> Result<Vec<Violation>, String> {
     if schema.trim().is_empty() {
         return Ok(Vec::new());
     }
