@@ -320,7 +320,7 @@ impl Named<'_> {
         let mut path = vec!["plugins", self.id];
         path.extend(key);
         let config = self.config;
-        let said = if key.is_empty() { None } else { config.node(&path).map(Node::place) };
+        let said = if key.is_empty() { None } else { config.node(&path).map(whole_place) };
         let claimed = || self.claim.map(|claim| claim.place.clone());
         let table = || config.node(&["plugins", self.id]).map(Node::name_place);
         if key.is_empty() { claimed().or_else(table) } else { said.or_else(table).or_else(claimed) }
@@ -369,8 +369,11 @@ impl Named<'_> {
                 None => whole = false,
             }
         }
-        // Of a table its name is shown: its value can be half the file.
-        let of_name = whole && (violation.is_key || node.table().is_some());
-        Some(if of_name { node.name_place() } else { node.place() })
+        Some(if whole && violation.is_key { node.name_place() } else { whole_place(node) })
     }
+}
+
+/// Of a table its name is shown: its value can be half the file.
+fn whole_place(node: &Node) -> Place {
+    if node.table().is_some() { node.name_place() } else { node.place() }
 }

@@ -68,7 +68,8 @@ impl PartialEq for Node {
 impl Node {
     /// Reads a text. What cannot be read is reported and left out.
     pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Node {
-        let (document, errors) = DeTable::parse_recoverable(&source.text);
+        let (mended, errors) = super::syntax::mend(&source.text);
+        let (document, _) = DeTable::parse_recoverable(&mended);
         let mut reader = Reader { source, problems };
         let value = Value::Table(reader.table(document.get_ref(), ""));
         let root = Node {

@@ -24,22 +24,29 @@ const NAMES: [&str; 9] = [
 
 /// Whether a key of this name holds a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
-    let mut plain = String::new();
+    let name = snake_case(name);
+    // `api_key_env` names a variable, and that is what is asked for.
+    let names_place = ["_env", "_file", "_path"].iter().any(|end| name.ends_with(end));
+    !names_place && speaks_of_secret(&name)
+}
+
+/// `apiKey` and `API-KEY` as `api_key`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
     let mut before = ' ';
     for c in name.chars() {
         if c.is_uppercase() && before.is_lowercase() {
-            plain.push('_');
+            snake.push('_');
         }
-        plain.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+        snake.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
         before = c;
     }
-    // `api_key_env` names a variable, and that is what is asked for.
-    if plain.ends_with("_env") || plain.ends_with("_file") || plain.ends_with("_path") {
-        return false;
-    }
-    plain == "token"
-        || NAMES.iter().any(|known| plain == *known || plain.strip_suffix(known).is_some_and(|r| r.ends_with('_')))
-        || plain.split('_').any(|word| WORDS.contains(&word))
+    snake
+}
+
+fn speaks_of_secret(name: &str) -> bool {
+    let is_one = |known: &&str| name.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    name == "token" || NAMES.iter().any(is_one) || name.split('_').any(|word| WORDS.contains(&word))
 }
 
 /// Whether a value is a secret by its shape, or holds one.
@@ -52,7 +59,9 @@ pub(super) fn is_secret(value: &str) -> bool {
 pub(super) fn without(line: &str) -> String {
     const STRUCK: &str = "[not shown]";
     let letter = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    let names_one = line.split(|c: char| !letter(c)).any(is_secret_name);
+    // Behind the name of a variable the key itself may stand.
+    let names = |word: &str| speaks_of_secret(snake_case(word).trim_end_matches("_env"));
+    let names_one = line.split(|c: char| !letter(c)).any(names);
     if !is_secret(line) && !names_one {
         return line.to_owned();
     }

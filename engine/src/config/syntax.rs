@@ -1,5 +1,6 @@
 //! Errors of the TOML itself, and keys that are there twice.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,11 +14,51 @@ use crate::slots::{ClaimError, Slot};
 /// Errors of one file that are reported; after a hundred nobody reads on.
 const MOST: usize = 100;
 
+/// Lines that are taken out to get at the rest.
+const ROUNDS: usize = 20;
+
+/// A text that the parser reads to its end, with its errors. Where one breaks off, the parser leaves out what follows, so
+/// that the rest of the file would go unchecked: the line of each error is blanked, and every other byte stays at its
+/// place. Where that leads to nothing that can be read, one broken line was not what was wrong: then the errors are those
+/// of the text as it is, and what the parser made of it has to do.
+pub(super) fn mend(text: &str) -> (Cow<'_, str>, Vec<toml::de::Error>) {
+    let (_, first) = DeTable::parse_recoverable(text);
+    if first.iter().all(is_twice) {
+        return (Cow::Borrowed(text), first);
+    }
+    let (mut mended, mut all) = (text.to_owned(), first.clone());
+    let mut errors = first.clone();
+    for _ in 0..ROUNDS {
+        for error in errors.iter().filter(|error| !is_twice(error)) {
+            blank(&mut mended, error.span().map_or(text.len(), |span| span.start));
+        }
+        errors = DeTable::parse_recoverable(&mended).1;
+        all.retain(|error| !is_twice(error));
+        all.extend(errors.iter().cloned());
+        if errors.iter().all(is_twice) {
+            return (Cow::Owned(mended), all);
+        }
+    }
+    (Cow::Borrowed(text), first)
+}
+
+fn is_twice(error: &toml::de::Error) -> bool {
+    error.message() == "duplicate key"
+}
+
+/// Puts spaces over the line that a byte is in, or over the last one.
+fn blank(text: &mut String, at: usize) {
+    let at = text.floor_char_boundary(at.min(text.len()));
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+    text.replace_range(start..end, &" ".repeat(end - start));
+}
+
 pub(super) fn report(root: &Node, source: &Arc<Source>, errors: &[toml::de::Error], problems: &mut Vec<Problem>) {
     for error in errors.iter().take(MOST) {
         let end = source.text.len();
         let span = error.span().unwrap_or(end..end);
-        if error.message() == "duplicate key" {
+        if is_twice(error) {
             problems.push(twice(root, source, &span));
             continue;
         }

@@ -137,9 +137,9 @@ fn all_that_is_wrong_with_all_plugins_is_reported_together() {
         "[slots]\ncompress = [\"regex-anchors\", \"needy-guest\", \"nobody\"]\n[plugins.regex-anchors.config]\n\
          keep_recent_tokns = 5\nbudgets = { goal = \"x\" }\n",
         &[
-            "c.toml:2:31, key `slots.compress[1]`: the plugin `needy-guest` cannot work without `model`; if you trust it \
+            "c.toml:2:30, key `slots.compress[1]`: the plugin `needy-guest` cannot work without `model`; if you trust it \
              with that, write grant = [\"model\"] in [plugins.needy-guest]",
-            "c.toml:2:46, key `slots.compress[2]`: there is no plugin `nobody`; `needy-guest` and `regex-anchors` ship \
+            "c.toml:2:45, key `slots.compress[2]`: there is no plugin `nobody`; `needy-guest` and `regex-anchors` ship \
              with this program, and of another one write path = \"….wasm\" in [plugins.nobody]",
             "c.toml:4:1, key `plugins.regex-anchors.config.keep_recent_tokns`: the plugin `regex-anchors` does not take \
              this: there is no key `keep_recent_tokns`; did you mean `keep_recent_tokens`?",
@@ -179,7 +179,7 @@ fn the_line_of_a_plugins_configuration_that_is_wrong_is_the_one_that_is_blamed()
     // What only the plugin itself knows.
     says(
         "phrase = \"unspeakable\"\n",
-        "c.toml:5:2, key `plugins.needy-guest.config`: PLUGIN: `phrase` must not be that",
+        "c.toml:5:22, key `plugins.needy-guest.config`: PLUGIN: `phrase` must not be that",
     );
 }
 

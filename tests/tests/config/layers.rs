@@ -55,7 +55,7 @@ fn every_key_of_the_file_has_its_effect() {
         decision_time = "2 s"
         observer_time = "1 s"
         setup_time = "500 ms"
-        output = "1 MiB"
+        output = "2 MiB"
         log = "1 KiB"
         model_calls = 3
         model_tokens = 1_000
