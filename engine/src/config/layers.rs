@@ -302,9 +302,9 @@ fn twice(first: &Node, second: &Node) -> Problem {
             ProblemKind::Claim(ClaimError::Held {
                 slot,
                 owner: owner.to_owned(),
-                owner_origin: first.origin(),
+                owner_origin: Box::new(first.origin()),
                 claimant: claimant.to_owned(),
-                claimant_origin: second.origin(),
+                claimant_origin: Box::new(second.origin()),
             })
         }
         _ => ProblemKind::Twice { key: first.key.to_string() },

@@ -88,7 +88,7 @@ pub(super) fn build(settings: &ModelSettings, counter: Arc<dyn TokenCounter>) ->
         (ModelProvider::Script, path) => {
             let script = ScriptedModel::from_file(path.clone().unwrap_or_default());
             let script = script.map_err(|error| NoModel { key: "path", reason: error.to_string() })?;
-            let script = settings.window.into_iter().fold(script, ScriptedModel::window);
+            let script = settings.window.into_iter().fold(script, ScriptedModel::with_window);
             Arc::new(script) as Arc<dyn Model>
         }
         (provider, _) => remote(settings, provider)?,

@@ -198,9 +198,9 @@ impl<'a> Reader<'a> {
                     let held = ClaimError::Held {
                         slot,
                         owner: first.plugin.clone(),
-                        owner_origin: first.origin.clone(),
+                        owner_origin: Box::new(first.origin.clone()),
                         claimant: second.plugin.clone(),
-                        claimant_origin: second.origin.clone(),
+                        claimant_origin: Box::new(second.origin.clone()),
                     };
                     self.problems.push(Problem::new(ProblemKind::Claim(held), second.place.clone()));
                 }

@@ -102,8 +102,8 @@ fn held(first: &Node, source: &Arc<Source>, span: &Range<usize>) -> Option<Probl
     if claimant == owner {
         return None;
     }
-    let claimant_origin = source.origin(span.start, &first.key);
-    let owner_origin = first.origin();
+    let claimant_origin = Box::new(source.origin(span.start, &first.key));
+    let owner_origin = Box::new(first.origin());
     Some(ProblemKind::Claim(ClaimError::Held { slot, owner, owner_origin, claimant, claimant_origin }))
 }
 
