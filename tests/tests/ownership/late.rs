@@ -124,6 +124,24 @@ fn a_successor_that_could_not_land_is_not_asked() {
 }
 
 #[test]
+fn a_turn_that_is_behind_asks_nobody_who_could_not_land() {
+    run(async {
+        let engine = engine();
+        let a = load(&engine, 'a', r#"{"compress": "fold"}"#).await;
+        let b = load(&engine, 'b', r#"{"compress": "fold"}"#).await;
+        engine.install(compress(&[&a]));
+        let session = session(&engine).await;
+        let behind = session.turn();
+        engine.install(compress(&[&b]));
+        let newest = session.turn();
+        let error = behind.compact(&manual()).await.unwrap_err();
+        assert!(matches!(&error, SessionError::Superseded { by, .. } if by.as_deref() == Some(&id('b'))), "{error}");
+        assert!(!engine.metrics().hooks.contains_key(&(id('a'), "compress")));
+        assert_eq!(super::fixture::compacted(&newest).await.owner, id('b'));
+    });
+}
+
+#[test]
 fn another_process_is_fenced_by_the_lease() {
     // Two engines on one store stand for two processes: they share nothing else.
     run(async {

@@ -149,6 +149,8 @@ impl Turn {
         let mut passed_over: Vec<Plugin> = Vec::new();
         let mut model_calls = 0;
         for (at, binding) in bindings.iter().enumerate() {
+            // Asking would be in vain where what it answers could not land.
+            self.permit(Slot::Compress, binding.plugin().clone(), passed_over.clone()).stands()?;
             let mut owner = InTurn { turn: self, binding, model_calls: 0, began: false };
             let attempt = compaction::attempt(&mut owner, &frozen.view, &wanted, self.engine().counter()).await;
             model_calls += owner.model_calls;
@@ -166,8 +168,6 @@ impl Turn {
                     passed_over.push(binding.plugin().clone());
                     if let Some(next) = bindings.get(at + 1) {
                         self.substitute(Slot::Compress, binding.id(), Some(next), error.reason())?;
-                        // Asking would be in vain where what it answers could not land.
-                        self.permit(Slot::Compress, next.plugin().clone(), passed_over.clone()).check()?;
                     }
                     tried.push(error);
                 }
@@ -237,8 +237,9 @@ impl Strategist for InTurn<'_> {
     async fn compress(&mut self, view: &View, request: &CompressRequest) -> Result<Outcome, NoAnswer> {
         let calls = &mut self.model_calls;
         let question = async move |instance: &mut Instance| {
+            let before = instance.model_use();
             let answer = instance.compress(view, request).await;
-            *calls = instance.model_use().calls;
+            *calls += instance.model_use().since(before).calls;
             answer
         };
         if std::mem::replace(&mut self.began, true) {

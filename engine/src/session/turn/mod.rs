@@ -205,21 +205,33 @@ impl Permit {
     /// [`SessionError::Superseded`] if the session has begun a turn under another setup meanwhile, and that one would not
     /// have come to the same writer: see [`Turn::compact`].
     pub(super) fn check(&self) -> Result<(), SessionError> {
+        let newest = self.session.shared.tenure.newest().generation();
+        if newest == self.scope.generation {
+            return Ok(());
+        }
+        let verdict = self.stands();
+        let plugin = self.writer.description().id.clone();
+        self.tell(EventKind::LateAnswer { slot: self.slot, plugin, newest, accepted: verdict.is_ok() });
+        verdict
+    }
+
+    /// The same before the writer is asked, as there is no answer yet that could be late.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`check`](Self::check).
+    pub(super) fn stands(&self) -> Result<(), SessionError> {
         let newest = self.session.shared.tenure.newest();
         if newest.generation() == self.scope.generation {
             return Ok(());
         }
         let slot = self.slot;
-        let verdict = tenure::may_write(tenure::bindings(&newest, slot), &self.writer, &self.passed_over);
-        let owner = self.writer.description().id.clone();
-        let by = verdict.as_ref().err().and_then(|by| by.map(|binding| binding.id().to_owned()));
-        let (accepted, plugin) = (verdict.is_ok(), owner.clone());
-        self.tell(EventKind::LateAnswer { slot, plugin, newest: newest.generation(), accepted });
-        if accepted {
-            return Ok(());
-        }
-        self.tell(EventKind::Superseded { slot, owner: owner.clone(), by: by.clone() });
-        Err(SessionError::Superseded { slot, owner, by })
+        tenure::may_write(tenure::bindings(&newest, slot), &self.writer, &self.passed_over).map_err(|by| {
+            let owner = self.writer.description().id.clone();
+            let by = by.map(|binding| binding.id().to_owned());
+            self.tell(EventKind::Superseded { slot, owner: owner.clone(), by: by.clone() });
+            SessionError::Superseded { slot, owner, by }
+        })
     }
 
     fn tell(&self, kind: EventKind) {
