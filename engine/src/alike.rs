@@ -1,7 +1,7 @@
 //! What somebody may have meant.
 
 /// How like a known name an unknown one must be to be taken for a slip of the fingers, from 0 to 1.
-const ALIKE: f64 = 0.75;
+const ALIKE: f64 = 0.8;
 
 /// The known name that is most like this one, if one is.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {

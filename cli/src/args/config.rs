@@ -8,7 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   ctxe config check
   ctxe config check --config-file ./other.toml --set trigger.at=75%
-  ctxe config show > contextengine.toml
+  ctxe config show --defaults
   ctxe config schema > contextengine.schema.json";
 
 const LAYERS: &str = "\

@@ -1,6 +1,7 @@
 //! Errors of the configuration, shown as compilers do: what, where, and the line with what is meant underlined.
 
 use std::fmt::Write as _;
+use std::path::{MAIN_SEPARATOR, Path};
 
 use contextengine::config::{ConfigError, Place, Problem};
 use contextengine::slots::Origin;
@@ -31,8 +32,17 @@ fn one(problem: &Problem) -> String {
     text
 }
 
+/// What is wrong; files below the working folder by their way from there, as everywhere in the report.
 fn message(problem: &Problem) -> String {
-    harmless::short_line(&problem.kind.to_string(), MESSAGE)
+    let message = problem.kind.to_string();
+    let here = std::env::current_dir().unwrap_or_default();
+    let below = |message: String, folder: &Path| match folder.parent() {
+        Some(_) => message.replace(&format!("{}{MAIN_SEPARATOR}", folder.display()), ""),
+        // The root is part of every path.
+        None => message,
+    };
+    let real = here.canonicalize().unwrap_or_default();
+    harmless::short_line(&below(below(message, &here), &real), MESSAGE)
 }
 
 fn place_lines(place: &Place, how: &str) -> String {

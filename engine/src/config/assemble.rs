@@ -226,10 +226,7 @@ impl Config {
             format!("none ships with this program, so write path = \"….wasm\" in [plugins.{}]", named.id)
         } else {
             let names = super::error::list(names.iter().map(|name| format!("`{name}`")));
-            format!(
-                "{names} ship with this program, and of another one write path = \"….wasm\" in [plugins.{}]",
-                named.id
-            )
+            format!("this program ships with {names}; of another one write path = \"….wasm\" in [plugins.{}]", named.id)
         };
         let name = super::secrets::shown(name);
         Err(Box::new(named.wrong(&[], ProblemKind::UnknownPlugin { name, suggestion, advice })))

@@ -125,6 +125,19 @@ impl Check<'_> {
         }
     }
 
+    /// Whether all are right. None is left out after a wrong one, so that all are reported.
+    fn each<'n>(
+        &mut self,
+        nodes: impl IntoIterator<Item = &'n Node>,
+        is_right: impl Fn(&mut Self, &'n Node) -> bool,
+    ) -> bool {
+        let mut right = true;
+        for node in nodes {
+            right &= is_right(self, node);
+        }
+        right
+    }
+
     fn mistyped(&mut self, node: &Node, expected: impl Into<String>) -> bool {
         let (expected, found) = (expected.into(), node.value.what());
         self.wrong(node, ProblemKind::WrongType { expected, found })
@@ -157,20 +170,16 @@ impl Check<'_> {
             (Kind::Choice { what, names }, _) => self.choice(node, what, &names()),
             (Kind::Choices { what, names }, Value::List(items)) => {
                 let names = names();
-                items.iter().fold(true, |fine, item| self.choice(item, what, &names) && fine)
+                self.each(items, |check, item| check.choice(item, what, &names))
             }
             (Kind::Choices { what, names }, _) => {
                 let first = names().first().copied().unwrap_or_default();
                 self.mistyped(node, format!("a list of names of a {what}, as in [\"{first}\"]"))
             }
             (Kind::Plugins { one }, _) => self.plugins(node, *one),
-            (Kind::Texts, Value::List(items)) => {
-                items.iter().fold(true, |fine, item| self.text(item, "a text").is_some() && fine)
-            }
+            (Kind::Texts, Value::List(items)) => self.each(items, |check, item| check.text(item, "a text").is_some()),
             (Kind::Texts, _) => self.mistyped(node, "a list of texts, as in [\"## Goal\"]"),
-            (Kind::Paths, Value::List(items)) => {
-                items.iter().fold(true, |fine, item| self.text(item, "a path").is_some() && fine)
-            }
+            (Kind::Paths, Value::List(items)) => self.each(items, |check, item| check.text(item, "a path").is_some()),
             (Kind::Paths, _) => self.mistyped(node, "a list of paths, as in [\"docs\"]"),
             (Kind::Path, _) => self.text(node, "a path").is_some(),
             (Kind::Text, _) => self.text(node, "a text").is_some(),
@@ -180,7 +189,7 @@ impl Check<'_> {
             (Kind::Variable, _) => self.variable(node),
             (Kind::Url, _) => self.formed(node, "a URL, as in \"https://example.com/v1\"", is_url),
             (Kind::Headers, Value::Table(table)) => {
-                let texts = table.values().fold(true, |fine, item| self.text(item, "a text").is_some() && fine);
+                let texts = self.each(table.values(), |check, item| check.text(item, "a text").is_some());
                 self.no_secrets(node, ADVICE) && texts
             }
             (Kind::Headers, _) => self.mistyped(node, "a table of texts, as in { \"x-title\" = \"agent\" }"),
@@ -267,9 +276,7 @@ impl Check<'_> {
         let expected = if one { "the name of a plugin, or []" } else { "a list of names of plugins" };
         match &node.value {
             Value::Text(_) => self.text(node, expected).is_some(),
-            Value::List(items) => {
-                items.iter().fold(true, |fine, item| self.text(item, "the name of a plugin").is_some() && fine)
-            }
+            Value::List(items) => self.each(items, |check, item| check.text(item, "the name of a plugin").is_some()),
             _ => self.mistyped(node, expected),
         }
     }

@@ -173,7 +173,7 @@ impl Layers {
             let mut tree = Node::read(&source, &mut problems);
             check::file(&mut tree, &mut problems);
             if file.layer == Layer::Project {
-                let trusted = file.trusted || trust::is_trusted(&root, &file.path, self.home.as_deref(), &mut problems);
+                let trusted = file.trusted || trust::is_trusted(&root, &file.path, self.home.as_deref());
                 file.trusted = trusted;
                 trust::hold(&mut tree, &root, trusted, &file.path, self.user_path(), &mut problems);
             } else {
@@ -215,7 +215,7 @@ impl Layers {
                         Ok(text) => (shown, text),
                         Err(kind) => {
                             let source = Source::new(Name::Argument(shown), Layer::Argument, String::new());
-                            problems.push(Problem::new(kind, source.place(&(0..0), "")));
+                            problems.push(Problem::new(*kind, source.place(&(0..0), "")));
                             continue;
                         }
                     }
@@ -237,10 +237,10 @@ impl Layers {
 }
 
 /// `KEY=VALUE` as a line of TOML.
-fn assignment_text(assignment: &str) -> Result<String, ProblemKind> {
-    let malformed = || ProblemKind::Malformed {
-        found: super::secrets::shown(assignment.split('=').next().unwrap_or_default()),
-        expected: "KEY=VALUE, as in trigger.at=75%".to_owned(),
+fn assignment_text(assignment: &str) -> Result<String, Box<ProblemKind>> {
+    let malformed = || {
+        let found = super::secrets::shown(assignment.split('=').next().unwrap_or_default());
+        Box::new(ProblemKind::Malformed { found, expected: "KEY=VALUE, as in trigger.at=75%".to_owned() })
     };
     let (key, value) = assignment.split_once('=').ok_or_else(malformed)?;
     let (key, value) = (key.trim(), value.trim());

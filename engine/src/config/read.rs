@@ -235,19 +235,19 @@ impl<'a> Reader<'a> {
         let grants: BTreeSet<Service> =
             names("grant").filter_map(|name| Service::ALL.into_iter().find(|service| service.name() == name)).collect();
         let folders = node.get("folders").map_or(&[][..], Node::items);
-        if let Some(folders) = node.get("folders").filter(|_| !grants.contains(&Service::Files)) {
-            if folders.items().iter().any(|item| item.text().is_some()) {
-                let reason = format!(
-                    "folders are for plugins that are granted `files`; write grant = [{}] in [plugins.{id}]",
-                    grants
-                        .iter()
-                        .chain([&Service::Files])
-                        .map(|s| format!("\"{}\"", s.name()))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                );
-                self.contradiction(folders, reason);
-            }
+        if let Some(folders) = node.get("folders").filter(|_| !grants.contains(&Service::Files))
+            && folders.items().iter().any(|item| item.text().is_some())
+        {
+            let reason = format!(
+                "folders are for plugins that are granted `files`; write grant = [{}] in [plugins.{id}]",
+                grants
+                    .iter()
+                    .chain([&Service::Files])
+                    .map(|s| format!("\"{}\"", s.name()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+            self.contradiction(folders, reason);
         }
         PluginConfig {
             path: path.and_then(resolved),

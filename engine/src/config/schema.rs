@@ -39,29 +39,22 @@ pub fn schema(plugins: &[(String, Json)]) -> Json {
 /// A schema within the schema. References in it mean itself, so it gets a name of its own where it has any.
 fn embedded(id: &str, config: &Json) -> Json {
     let mut config = config.clone();
+    let refers = has_reference(&config);
     if let Json::Object(schema) = &mut config {
         schema.remove("$schema");
-        if schema.to_string_has_reference() {
+        if refers {
             schema.insert("$id".to_owned(), Json::from(format!("urn:contextengine:plugin:{id}")));
         }
     }
     config
 }
 
-trait References {
-    fn to_string_has_reference(&self) -> bool;
-}
-
-impl References for Map<String, Json> {
-    fn to_string_has_reference(&self) -> bool {
-        fn has(value: &Json) -> bool {
-            match value {
-                Json::Object(table) => table.contains_key("$ref") || table.values().any(has),
-                Json::Array(items) => items.iter().any(has),
-                _ => false,
-            }
-        }
-        self.contains_key("$ref") || self.values().any(has)
+/// No deeper than a JSON text can be.
+fn has_reference(schema: &Json) -> bool {
+    match schema {
+        Json::Object(table) => table.contains_key("$ref") || table.values().any(has_reference),
+        Json::Array(items) => items.iter().any(has_reference),
+        _ => false,
     }
 }
 

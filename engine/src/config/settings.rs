@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::keys::{Key, Kind, Preset, ROOT};
+use super::keys::{Consent, Key, Kind, Preset, ROOT};
 use super::node::{Node, Value, join, quoted, text};
 use super::source::Layer;
 use crate::slots::Origin;
@@ -138,8 +138,11 @@ fn preset(table: Option<&Node>, key: &Key, path: &[String]) -> Option<Setting> {
     // The window of a model that is named is that model's.
     let excluded = |other: &&str| **other != *key.name && table.is_some_and(|table| table.get(other).is_some());
     let above = path.split_last().map(|(_, above)| above.join(".")).unwrap_or_default();
-    if super::keys::apart(&above).contains(&key.name) && super::keys::apart(&above).iter().any(|other| excluded(&other))
-    {
+    if super::keys::apart(&above).contains(&key.name) && super::keys::apart(&above).iter().any(excluded) {
+        return None;
+    }
+    // In the file of a project it would be an error.
+    if matches!(key.consent, Consent::UserOnly) {
         return None;
     }
     let (value, depends) = match key.preset {

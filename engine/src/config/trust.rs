@@ -13,9 +13,8 @@ use super::node::{Node, Table, Value};
 use super::units;
 
 /// Whether the user's own file, as it was read, trusts the folder of a project.
-pub(super) fn is_trusted(user: &Node, project: &Path, home: Option<&Path>, problems: &mut Vec<Problem>) -> bool {
+pub(super) fn is_trusted(user: &Node, project: &Path, home: Option<&Path>) -> bool {
     let Some(folder) = project.parent().and_then(|folder| folder.canonicalize().ok()) else { return false };
-    let _ = problems;
     trusted(user, home).any(|(_, path)| {
         path.and_then(|path| path.canonicalize().ok()).is_some_and(|trusted| folder.starts_with(trusted))
     })

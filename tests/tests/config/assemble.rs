@@ -122,7 +122,7 @@ fn a_plugin_that_is_not_there_is_named_with_the_nearest_one_and_what_to_do() {
     says(
         "[slots]\ncompress = [\"regex-anchor\"]\n",
         &["c.toml:2:13, key `slots.compress[0]`: there is no plugin `regex-anchor` (did you mean `regex-anchors`?); \
-           `needy-guest` and `regex-anchors` ship with this program, and of another one write path = \"….wasm\" in \
+           this program ships with `needy-guest` and `regex-anchors`; of another one write path = \"….wasm\" in \
            [plugins.regex-anchor]"],
     );
     says(
@@ -139,8 +139,8 @@ fn all_that_is_wrong_with_all_plugins_is_reported_together() {
         &[
             "c.toml:2:30, key `slots.compress[1]`: the plugin `needy-guest` cannot work without `model`; if you trust it \
              with that, write grant = [\"model\"] in [plugins.needy-guest]",
-            "c.toml:2:45, key `slots.compress[2]`: there is no plugin `nobody`; `needy-guest` and `regex-anchors` ship \
-             with this program, and of another one write path = \"….wasm\" in [plugins.nobody]",
+            "c.toml:2:45, key `slots.compress[2]`: there is no plugin `nobody`; this program ships with \
+             `needy-guest` and `regex-anchors`; of another one write path = \"….wasm\" in [plugins.nobody]",
             "c.toml:4:1, key `plugins.regex-anchors.config.keep_recent_tokns`: the plugin `regex-anchors` does not take \
              this: there is no key `keep_recent_tokns`; did you mean `keep_recent_tokens`?",
             "c.toml:5:20, key `plugins.regex-anchors.config.budgets.goal`: the plugin `regex-anchors` does not take this: \

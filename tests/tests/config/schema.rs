@@ -91,6 +91,17 @@ fn holds(value: &Value, path: &[String]) -> bool {
 }
 
 #[test]
+fn the_reference_names_every_key() {
+    let reference = include_str!("../../../docs/configuration.md");
+    for path in paths(&schema(&[]), &mut Vec::new()) {
+        let key = path.last().unwrap();
+        let whole = path.iter().map(|name| if name == "*" { "NAME" } else { name }).collect::<Vec<_>>().join(".");
+        let named = reference.contains(&format!("| `{key}` |")) || reference.contains(&format!("| `{whole}` |"));
+        assert!(named, "docs/configuration.md lacks {whole}");
+    }
+}
+
+#[test]
 fn every_key_of_the_schema_is_taken_by_the_host_and_described() {
     let schema = schema(&[]);
     let all = paths(&schema, &mut Vec::new());
