@@ -103,7 +103,7 @@ impl Turn {
     ) -> Result<R, CallError> {
         // A caller that stopped waiting leaves an instance behind that cannot be used.
         seat.take_if(|seated| seated.instance.retired().is_some());
-        let seated = match seat {
+        let seated = match &mut *seat {
             Some(seated) => seated,
             none => {
                 let running = self.engine().teller().running();
