@@ -50,6 +50,19 @@ pub(crate) fn json(text: &str) -> String {
     safe
 }
 
+/// TOML that means the same: as JSON, with the escapes that TOML has.
+pub(crate) fn toml(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmful(c) && c != '\n' {
+            let _ = write!(safe, "\\U{:08x}", u32::from(c));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

@@ -3,6 +3,7 @@
 mod alike;
 mod args;
 mod compact;
+mod config;
 mod count;
 mod failure;
 mod files;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Compact(args) => compact::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Session(command) => session::run(command),
+        Command::Config(command) => config::run(command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

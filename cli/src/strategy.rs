@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use contextengine::Engine;
 use contextengine::plugin::{LoadError, LoadOptions, Plugin, default_cache_dir};
-use contextengine::tokens::TiktokenCounter;
-use contextengine::{Engine, EngineBuilder};
+use contextengine::tokens::{TiktokenCounter, Vocabulary};
 
 use crate::alike::alike;
 use crate::args::CompactArgs;
@@ -17,23 +17,25 @@ use crate::progress::Bar;
 /// Names another folder for compiled plugins.
 const CACHE_VARIABLE: &str = "CTXE_CACHE_DIR";
 
-/// An engine for a command that runs a strategy. A cache that cannot be used costs time, not the command.
+/// An engine for a command that runs a strategy.
 pub(crate) fn engine(args: &CompactArgs, bar: &Bar) -> Result<Engine, Failure> {
+    engine_of(args.tokenizer.tokenizer, !args.no_cache, bar)
+}
+
+/// An engine that counts so. A cache that cannot be used costs time, not the command.
+pub(crate) fn engine_of(tokenizer: Vocabulary, cached: bool, bar: &Bar) -> Result<Engine, Failure> {
+    let builder = || Engine::builder().counter(TiktokenCounter::new(tokenizer));
     let folder = match std::env::var_os(CACHE_VARIABLE) {
         Some(folder) => Some(folder.into()),
         None => default_cache_dir(),
     };
-    if let Some(folder) = folder.filter(|_| !args.no_cache) {
-        match builder(args).cache_dir(folder).build() {
+    if let Some(folder) = folder.filter(|_| cached) {
+        match builder().cache_dir(folder).build() {
             Ok(engine) => return Ok(engine),
             Err(error) => bar.aside(|| output::warn(&format!("compiled plugins are not cached: {error}"))),
         }
     }
-    builder(args).build().map_err(|error| Failure::Strategy(error.into()))
-}
-
-fn builder(args: &CompactArgs) -> EngineBuilder {
-    Engine::builder().counter(TiktokenCounter::new(args.tokenizer.tokenizer))
+    builder().build().map_err(|error| Failure::Strategy(error.into()))
 }
 
 /// A strategy that was found and not loaded yet.
@@ -56,7 +58,11 @@ impl Found {
         let started = Instant::now();
         let loaded = engine.load(&self.component, LoadOptions::with_config(args.config.as_str())).await;
         let plugin = loaded.map_err(|error| {
-            let of = if matches!(error, LoadError::Config { .. }) { Failure::Usage } else { Failure::Strategy };
+            let of = if matches!(error, LoadError::Config { .. } | LoadError::ConfigSchema { .. }) {
+                Failure::Usage
+            } else {
+                Failure::Strategy
+            };
             of(anyhow::Error::new(error).context(format!("cannot load strategy `{}`", args.strategy)))
         })?;
         Ok(Strategy { plugin, origin: self.origin, loading: started.elapsed() })

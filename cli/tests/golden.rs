@@ -4,21 +4,9 @@
 
 mod common;
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use common::{Folder, sessions};
-
-#[track_caller]
-fn golden(name: &str, printed: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
-        std::fs::write(&file, printed).unwrap();
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(expected == printed, "{name} differs; if that is right, set UPDATE_GOLDEN=1\n{printed}");
-}
+use common::{Folder, golden, sessions};
 
 /// The lines about times, with the times taken out.
 fn mask_lines(report: &str) -> String {
@@ -153,6 +141,8 @@ fn help_fits_eighty_columns_and_ends_with_examples_formats_and_codes() {
         ("help-session.txt", &["session", "--help"]),
         ("help-session-import.txt", &["session", "import", "--help"]),
         ("help-session-export.txt", &["session", "export", "--help"]),
+        ("help-config.txt", &["config", "--help"]),
+        ("help-config-check.txt", &["config", "check", "--help"]),
     ] {
         let help = folder.command(arguments).env("COLUMNS", "80").output().unwrap();
         let help = String::from_utf8(help.stdout).unwrap();

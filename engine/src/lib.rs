@@ -36,7 +36,9 @@
 //! leaves, for all of them.
 #![deny(missing_docs)]
 
+mod alike;
 mod compaction;
+pub mod config;
 mod engine;
 pub mod events;
 pub mod format;

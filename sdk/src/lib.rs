@@ -79,8 +79,8 @@
 //!
 //! What every strategy needs: [`cut`] (where a session can be cut, what must be kept), [`plan`] (a builder that keeps
 //! the host's rules), [`budget`] (fitting into tokens), [`sections`] (a text of sections that fits), [`transcript`] (a
-//! session as text for a summariser), [`files`]
-//! (which files were read and modified), [`config`], and [`memory`] (a session and a host for tests).
+//! session as text for a summariser), [`files`] (which files were read and modified), [`glob`] (names by pattern),
+//! [`config`], and [`memory`] (a session and a host for tests).
 //!
 //! Works on Rust 1.85, natively, and on `wasm32-unknown-unknown` and `wasm32-wasip2`. Most of the component above is serde,
 //! which reads its configuration.
@@ -93,6 +93,7 @@ pub mod config;
 pub mod cut;
 mod export;
 pub mod files;
+pub mod glob;
 mod guest;
 mod hooks;
 mod host;

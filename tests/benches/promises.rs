@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use contextengine::hooks::{CompressRequest, Pressure, Trigger};
+use contextengine::hooks::{CompressRequest, Pressure, SelectRequest, Trigger};
 use contextengine::plugin::{LoadOptions, Plugin, Runtime};
 use contextengine::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
 use contextengine::transcript::{Entry, Timestamp};
@@ -96,6 +96,30 @@ fn compress(criterion: &mut Criterion) {
     });
 }
 
+/// `select-context` of tool-prune over 10,000 entries, in a running instance: the plugin alone, without verifying and
+/// applying its plan. Where nothing goes, it only decides; where all that is old goes, it also names some 4,000 results.
+fn select(criterion: &mut Criterion) {
+    let (tokio, engine) = (tokio(), engine());
+    let window = Window::new(200_000);
+    let view = view(&engine, generate::session(10_000, 5_000_000), window);
+    let request = SelectRequest { pressure: pressure(&view, window), incoming: None };
+    let mut group = criterion.benchmark_group("select 10,000 entries");
+    for (name, config, pruned) in [
+        ("nothing goes", r#"{"start_share": 0, "keep_turns": 100000}"#, false),
+        ("the default", "{}", true),
+        ("all that is old goes", r#"{"preset": "observation-masking"}"#, true),
+    ] {
+        let options = LoadOptions::with_config(config);
+        let plugin = tokio.block_on(engine.load(&component("tool-prune"), options)).unwrap();
+        let mut instance = tokio.block_on(plugin.instance(engine.services())).unwrap();
+        let plan = tokio.block_on(instance.select_context(&view, &request)).unwrap();
+        assert_eq!(plan.is_some(), pruned, "{name}");
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| tokio.block_on(instance.select_context(&view, &request)).unwrap());
+        });
+    }
+}
+
 /// Starting a plugin: compiled anew, taken from the compiled cache, and one more instance of a loaded one.
 fn start(criterion: &mut Criterion) {
     let (tokio, component) = (tokio(), component(STRATEGY));
@@ -153,5 +177,5 @@ fn counting(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(promises, should_compress, compress, start, whole_compaction, counting);
+criterion_group!(promises, should_compress, compress, select, start, whole_compaction, counting);
 criterion_main!(promises);

@@ -45,6 +45,8 @@ mod documentation {
     mod plugin_authors {}
     #[doc = include_str!("../../docs/embedding.md")]
     mod embedding {}
+    #[doc = include_str!("../../docs/configuration.md")]
+    mod configuration {}
 }
 
 /// Counts a token a byte, where counting is not what is tested.

@@ -7,8 +7,10 @@ use contextengine::format::Format;
 use contextengine::plan::GatePolicy;
 use contextengine::tokens::Vocabulary;
 
+mod config;
 mod session;
 
+pub(crate) use config::{CheckArgs, ConfigCommand, LayerArgs, PathArgs, SchemaArgs, ShowConfigArgs, Which};
 pub(crate) use session::{ExportArgs, ImportArgs, LogArgs, PlainArgs, SearchArgs, SessionCommand, ShowArgs, UndoArgs};
 
 const MAIN_EXAMPLES: &str = "\
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     /// Keep sessions in a store, where nothing is lost: import, list, show, log, search, undo, export.
     #[command(subcommand, after_help = session::help())]
     Session(SessionCommand),
+    /// Check and show the configuration: who owns what, with which settings.
+    #[command(subcommand, after_help = config::help())]
+    Config(ConfigCommand),
 }
 
 /// Which session, and how it is read.

@@ -17,6 +17,17 @@ pub(crate) const SMALL: [&str; 6] =
 /// A folder that is gone after the test.
 pub(crate) struct Folder(tempfile::TempDir);
 
+/// What is printed is what is in the file of this name. `UPDATE_GOLDEN=1` takes what is printed now.
+#[track_caller]
+pub(crate) fn golden(name: &str, printed: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        std::fs::write(&file, printed).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(expected == printed, "{name} differs; if that is right, set UPDATE_GOLDEN=1\n{printed}");
+}
+
 /// What a run left behind.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -57,6 +68,8 @@ impl Folder {
         command.current_dir(self.0.path()).env("CTXE_CACHE_DIR", cache).stdin(Stdio::null()).args(arguments);
         // Never the store of whoever runs the tests.
         command.env("XDG_DATA_HOME", self.path("data")).env_remove("CTXE_STORE");
+        // Nor the settings.
+        command.env("XDG_CONFIG_HOME", self.path("no-config"));
         command
     }
 
@@ -83,7 +96,7 @@ impl Folder {
 }
 
 impl Run {
-    fn of(output: std::process::Output) -> Self {
+    pub(crate) fn of(output: std::process::Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         // No code: it was ended by a signal.
         let code = output.status.code().unwrap_or(-1);

@@ -58,6 +58,9 @@ pub enum Service {
 }
 
 impl Service {
+    /// Every service.
+    pub const ALL: [Service; 3] = [Service::Model, Service::Recall, Service::Files];
+
     /// The name that configuration uses.
     pub fn name(self) -> &'static str {
         match self {

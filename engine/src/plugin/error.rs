@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::schema::Violation;
 use crate::hooks::{Failure, Hook, Service};
 
 /// Why a [`Runtime`](super::Runtime) could not be made.
@@ -191,6 +192,17 @@ pub enum LoadError {
         plugin: String,
         /// What is wrong, in the plugin's words.
         reason: String,
+    },
+    /// Its configuration is not what the schema asks for that it publishes. It has not been configured.
+    #[error(
+        "plugin `{plugin}` does not accept its configuration: {}",
+        violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    ConfigSchema {
+        /// Id of the plugin.
+        plugin: String,
+        /// What is wrong, in the order of the configuration; at least one.
+        violations: Vec<Violation>,
     },
     /// It ran, and failed while it was being configured.
     #[error("plugin `{plugin}` failed while it was being configured: {error}")]

@@ -15,6 +15,7 @@ use super::inspect::{self, Inspected};
 use super::instance::Instance;
 use super::limits::{Limits, LoadOptions};
 use super::runtime::Runtime;
+use super::schema;
 use crate::hooks::{Description, Hook, Service, Tool};
 use crate::services::Folders;
 use crate::tokens::TokenCounter;
@@ -111,6 +112,11 @@ impl Plugin {
     /// What each of its instances may use.
     pub fn limits(&self) -> &Limits {
         &self.inner.options.limits
+    }
+
+    /// The services that it may use.
+    pub fn grants(&self) -> &BTreeSet<Service> {
+        &self.inner.options.grants
     }
 
     /// Starts an instance, for one session and one turn.
@@ -233,7 +239,7 @@ async fn try_out(
     let description = convert::description(description);
     check_description(&description)?;
     check_grants(&description, options)?;
-    check_is_object(&description, &options.config)?;
+    check_config(&description, &options.config)?;
 
     let watch = Watch::start(&mut store, Call::Configure, limits);
     let answer = watch.wait(guests.plugin.call_configure(&mut store, &options.config)).await;
@@ -314,14 +320,20 @@ fn check_grants(description: &Description, options: &LoadOptions) -> Result<(), 
     })
 }
 
-/// The ABI promises a JSON object to the plugin.
-fn check_is_object(description: &Description, config: &str) -> Result<(), LoadError> {
-    let reason = match serde_json::from_str::<serde_json::Value>(config) {
-        Ok(serde_json::Value::Object(_)) => return Ok(()),
-        Ok(_) => "it is JSON, but not an object".to_owned(),
-        Err(error) => format!("it is not JSON: {error}"),
+/// The ABI promises a JSON object to the plugin, and the plugin publishes what is in it.
+fn check_config(description: &Description, config: &str) -> Result<(), LoadError> {
+    let plugin = || description.id.clone();
+    let config = match serde_json::from_str::<serde_json::Value>(config) {
+        Ok(config @ serde_json::Value::Object(_)) => config,
+        Ok(_) => {
+            return Err(LoadError::Config { plugin: plugin(), reason: "it is JSON, but not an object".to_owned() });
+        }
+        Err(error) => return Err(LoadError::Config { plugin: plugin(), reason: format!("it is not JSON: {error}") }),
     };
-    Err(LoadError::Config { plugin: description.id.clone(), reason })
+    let violations = schema::check(&description.config_schema, &config).map_err(|reason| LoadError::Description {
+        reason: format!("the schema of the configuration of `{}` is no JSON Schema: {reason}", description.id),
+    })?;
+    if violations.is_empty() { Ok(()) } else { Err(LoadError::ConfigSchema { plugin: plugin(), violations }) }
 }
 
 /// For `configure` while loading, before there is a session with a model: four bytes a token.

@@ -35,6 +35,7 @@ mod instance;
 mod limits;
 mod load;
 mod runtime;
+mod schema;
 mod shape;
 mod version;
 
@@ -46,3 +47,4 @@ pub use instance::{Instance, ModelUse};
 pub use limits::{Limits, LoadOptions};
 pub use load::{Plugin, RESERVED_PREFIX};
 pub use runtime::{CacheUse, Runtime, RuntimeBuilder};
+pub use schema::{Step, Violation, check as check_config};

@@ -41,8 +41,8 @@ const MADE: [&str; 24] = [
     "credential",
     "credentials",
     "secretvalue",
-    "webhooksecret",
-    "signature",
+    "amzsignature",
+    "googsignature",
 ];
 
 /// Names that end as one of these and are not secret: tokens of a vocabulary and of pages of a list.
@@ -61,6 +61,9 @@ const NOT_SECRET: [&str; 13] = [
     "stoptoken",
     "cancellationtoken",
 ];
+
+/// How the names of the lists end.
+const ENDINGS: [[u8; 2]; 11] = [*b"rd", *b"wd", *b"se", *b"de", *b"et", *b"en", *b"ey", *b"al", *b"ls", *b"ue", *b"re"];
 
 /// Values that are types, defaults and words of a description.
 const PLACEHOLDERS: [&str; 26] = [
@@ -148,8 +151,9 @@ pub(super) fn value(text: &str, word: Range<usize>) -> Option<Range<usize>> {
 /// What kind of name it is, if it is one: by its end, without digits, `_`, `-` and case.
 fn kind(name: &[u8]) -> Option<Kind> {
     let last = name.iter().rposition(|byte| !byte.is_ascii_digit())?;
-    // No name of the list ends otherwise; most words stop here.
-    if !matches!(name[last] | 0x20, b'd' | b'e' | b'n' | b't' | b'y' | b'l' | b's') {
+    // No name of the lists ends otherwise; most words stop here.
+    let before = name.get(last.wrapping_sub(1)).map(u8::to_ascii_lowercase)?;
+    if !ENDINGS.contains(&[before, name[last].to_ascii_lowercase()]) {
         return None;
     }
     let mut plain = [0u8; NAME];
@@ -163,10 +167,10 @@ fn kind(name: &[u8]) -> Option<Kind> {
     let plain: &[u8] = plain;
     let ends = |known: &&str| plain.ends_with(known.as_bytes());
     // `PWD` of a shell is a folder.
-    if CHOSEN.iter().any(|known| ends(&known)) && name != b"PWD" && plain != b"oldpwd" {
+    if CHOSEN.iter().any(|known| ends(known)) && name != b"PWD" && plain != b"oldpwd" {
         return Some(Kind::Chosen);
     }
-    (MADE.iter().any(|known| ends(&known)) && !NOT_SECRET.iter().any(|known| ends(&known))).then_some(Kind::Made)
+    (MADE.iter().any(|known| ends(known)) && !NOT_SECRET.iter().any(|known| ends(known))).then_some(Kind::Made)
 }
 
 /// What stands between the name and its value, and where the value begins, its quote included.

@@ -17,6 +17,10 @@ const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "apikey", "digest", "neg
 /// value authorises.
 pub(super) fn value(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let (name, end) = (&text[word.clone()], word.end);
+    // Most words are none of the names, by their length alone.
+    if !matches!(name.len(), 5 | 6 | 10 | 13 | 19) {
+        return None;
+    }
     let is = |known: &str| name.eq_ignore_ascii_case(known);
     if is("bearer") || is("basic") {
         return credentials(text, end);
@@ -56,7 +60,7 @@ fn credentials(text: &str, end: usize) -> Option<Range<usize>> {
     let value = text[start..start + length].trim_end_matches(['.', ':']);
     let mixed = value.bytes().any(|b| b.is_ascii_digit() || b == b'=')
         || (value.bytes().any(|b| b.is_ascii_lowercase()) && value.bytes().skip(1).any(|b| b.is_ascii_uppercase()));
-    (value.len() >= 12 && mixed || value.len() >= 24).then(|| start..start + value.len())
+    (value.len() >= 12 && mixed || value.len() >= 24 && !value.contains('/')).then(|| start..start + value.len())
 }
 
 /// Behind a scheme and its space, if one stands at `at`.

@@ -82,6 +82,18 @@ const BEGINS: [bool; 256] = {
 /// Prefixes that ordinary names begin with too (`sk-learn-…`, `key-…`); here the rest must have a digit.
 const AMBIGUOUS: [&str; 6] = ["sk-", "fw_", "cio", "secret_", "whsec_", "SK"];
 
+/// No key is shorter that has no point in it.
+pub(super) const SHORTEST: usize = 14;
+
+const _: () = {
+    let mut at = 0;
+    while at < PREFIXES.len() {
+        let (prefix, least, _) = PREFIXES[at];
+        assert!(prefix.as_bytes()[prefix.len() - 1] == b'.' || prefix.len() + least >= SHORTEST);
+        at += 1;
+    }
+};
+
 /// How far the rest is searched for the digit that makes an ambiguous prefix a key: any key has one by then.
 const LOOK: usize = 48;
 

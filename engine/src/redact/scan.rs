@@ -43,8 +43,11 @@ fn in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     if let Some(end) = prefixes::web_token(bytes, word.start) {
         return Some(word.start..end);
     }
+    // The rest of a key is long, or goes on behind a point.
+    let dotted = bytes.get(word.end) == Some(&b'.');
     let begins = |at: &usize| *at == word.start || matches!(bytes[at - 1], b'-' | b'_');
-    let key = word.clone().filter(begins).find_map(|at| prefixes::key(bytes, at).map(|end| at..end));
+    let long = word.len() >= prefixes::SHORTEST || dotted;
+    let key = word.clone().filter(|at| long && begins(at)).find_map(|at| prefixes::key(bytes, at).map(|end| at..end));
     key.or_else(|| header::value(text, word.clone())).or_else(|| assigned::value(text, word))
 }
 

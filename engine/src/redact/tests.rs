@@ -45,6 +45,8 @@ const MASKED: &[&str] = &[
     "tool --api-key=«abcdefgh12»",
     "machine x login me password «hunter2hunter2»",
     "my password is «hunter22».",
+    "https://b.s3.example/k?x=1&X-Amz-Signature=«0123456789abcdef»&y=2",
+    "SG.abc «SG.abcdefghijklmnopqrstuv.wxyz0123456789abcdefghij» hvs.x «hvs.abcdefghijklmnopqrstuvwxyz»",
     "AccountName=x;AccountKey=«abc/def+012==»;Suffix=y",
     "aws_secret_access_key = «wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»",
     "const apiKey = \"«0123456789abcdef»\";",
@@ -74,8 +76,10 @@ const KEPT: &[&str] = &[
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
     "Bearer tokens are short-lived; basic authentication is not",
+    "Basic validation/printing/parsing of arguments",
     "authorization: required for all routes",
     "fn token(&self) -> Token::Kind { self.token }",
+    "\"signature\": \"EoICCkYICxgCKkDyCAiEbJ8tV5Xo\", \"thinkingSignature\": \"reasoning_content\"",
     "if token == other { password: String }",
     "secret: <your secret>, password: ********, token: [redacted]",
     "password=[redacted] api_key=\"[redacted]\"",
@@ -221,11 +225,12 @@ fn the_time_grows_with_the_text_and_not_faster() {
         start.elapsed()
     };
     for piece in hostile {
-        let short = piece.repeat(20_000 / piece.len());
+        let short = piece.repeat(40_000 / piece.len());
         let long = piece.repeat(320_000 / piece.len());
-        let best = |text: &str| (0..3).map(|_| time(text)).min().unwrap().as_secs_f64();
-        // Sixteen times the text; a quadratic search would take 256 times as long.
-        let ratio = best(&long) / best(&short).max(20e-6);
-        assert!(ratio < 64.0, "{piece:?}: {ratio:.0} times as long");
+        // Eight times the text; a search that goes back would take 64 times as long. Other programs may get in the way,
+        // so one quiet moment of several is enough.
+        let ratios = (0..12).map(|_| time(&long).as_secs_f64() / time(&short).as_secs_f64().max(20e-6));
+        let quiet = ratios.into_iter().any(|ratio| ratio < 24.0);
+        assert!(quiet, "{piece:?} takes more than 24 times as long");
     }
 }

@@ -36,6 +36,10 @@ impl Plugin for Hostile {
             Some(other) => Err(format!("`{key}` is {other}, and a string is expected")),
         };
         let behaviour = text("behaviour", "unchanged")?;
+        // What no schema says.
+        if behaviour == "unspeakable" {
+            return Err("`behaviour` must not be that".to_owned());
+        }
         let hook = text("in", "compress")?;
         if hook == "configure" {
             misbehave(&behaviour);

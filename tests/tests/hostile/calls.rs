@@ -324,7 +324,7 @@ fn a_guest_that_misbehaves_while_it_is_configured_is_not_loaded() {
 fn a_configuration_that_is_refused_says_why_in_the_words_of_the_guest() {
     on_both(|| async {
         for (config, words) in [
-            (r#"{"behaviour": 3}"#, "`behaviour` is 3, and a string is expected"),
+            (r#"{"behaviour": "unspeakable"}"#, "`behaviour` must not be that"),
             ("[1]", "it is JSON, but not an object"),
             ("{", "it is not JSON"),
         ] {

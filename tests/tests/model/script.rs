@@ -23,7 +23,14 @@ fn played(script: &str, prompts: &[&str]) -> Vec<Result<Completion, ModelError>>
 }
 
 fn texts(answers: &[Result<Completion, ModelError>]) -> Vec<&str> {
-    answers.iter().map(|answer| answer.as_ref().map_or_else(ModelError::kind, |answer| answer.text.as_str())).collect()
+    let mut texts = Vec::new();
+    for answer in answers {
+        texts.push(match answer {
+            Ok(completion) => completion.text.as_str(),
+            Err(error) => error.kind(),
+        });
+    }
+    texts
 }
 
 #[test]

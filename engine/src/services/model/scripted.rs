@@ -112,7 +112,7 @@ impl ScriptedModel {
         let found = found.or_else(|| lines().filter(in_turn).find(|index| fresh(index, &played.used)));
         let found = found.or_else(|| match self.settings.after_last {
             AfterLast::Absent => None,
-            AfterLast::Repeat => lines().filter(in_turn).next_back(),
+            AfterLast::Repeat => lines().rfind(in_turn),
             AfterLast::Restart => {
                 lines().filter(in_turn).for_each(|index| played.used[index] = 0);
                 lines().find(in_turn)
