@@ -144,8 +144,8 @@ fn the_schema_knows_the_configurations_of_the_built_in_plugins() {
     let schema = run(&folder, &["config", "schema"]).ends(0).json();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     let of_plugin =
-        "/properties/plugins/properties/regex-anchors/properties/config/properties/keep_recent_tokens/default";
-    assert_eq!(schema.pointer(of_plugin), Some(&Value::from(20_000)));
+        "/properties/plugins/properties/regex-anchors/properties/config/properties/max_summary_tokens/default";
+    assert_eq!(schema.pointer(of_plugin), Some(&Value::from(12_000)));
 }
 
 #[test]

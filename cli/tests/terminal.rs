@@ -103,7 +103,7 @@ fn a_plugin_cannot_steer_the_terminal_nor_speak_as_ctxe() {
     let guest = hostile_guest();
     // The plugin repeats its configuration in an error.
     let json = evil_json();
-    let config = format!(r#"{{"behaviour":["{json}"]}}"#);
+    let config = format!(r#"{{"refuse":"{json}"}}"#);
     let run = folder.run(["compact", "session.jsonl", "-s", &guest, "--config", &config]).ends(2);
     check(&run);
     assert!(run.err.contains("evil"), "{}", run.err);

@@ -35,6 +35,10 @@ impl Plugin for Hostile {
             Some(serde_json::Value::String(text)) => Ok(text.clone()),
             Some(other) => Err(format!("`{key}` is {other}, and a string is expected")),
         };
+        // In its own words, whatever they are.
+        if let Some(serde_json::Value::String(words)) = config.get("refuse") {
+            return Err(words.clone());
+        }
         let behaviour = text("behaviour", "unchanged")?;
         // What no schema says.
         if behaviour == "unspeakable" {

@@ -159,7 +159,7 @@ fn what_the_host_refuses_for_its_form_the_schema_refuses_too() {
     for text in [
         "x = 1",
         "[window]\ntokns = 1",
-        "[window]\ntokens = 5",
+        "[window]\ntokens = 0",
         "[window]\ntokens = \"5\"",
         "[window]\ntokenizer = \"x\"",
         "[trigger]\nat = \"half\"",
