@@ -169,10 +169,7 @@ impl Ready<'_> {
     /// Adds who wrote, and who was asked before.
     fn describe_owner(&self, report: &mut CompactReport, owner: &str, passed_over: &[PassedOver]) {
         report.strategy = self.strategy(Some(owner));
-        report.passed_over = passed_over
-            .iter()
-            .map(|passed| PassedOverReport { id: passed.owner.clone(), reason: passed.reason.clone() })
-            .collect();
+        report.passed_over = PassedOverReport::all(passed_over);
     }
 }
 

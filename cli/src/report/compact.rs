@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use contextengine::plan::Tally;
+use contextengine::store::PassedOver;
 use serde::Serialize;
 
 use super::{Fill, REPORT_VERSION, Read, counted, percent, remark_lines, thousands};
@@ -34,6 +35,12 @@ pub(crate) struct WindowReport {
 pub(crate) struct PassedOverReport {
     pub(crate) id: String,
     pub(crate) reason: String,
+}
+
+impl PassedOverReport {
+    pub(crate) fn all(passed_over: &[PassedOver]) -> Vec<Self> {
+        passed_over.iter().map(|passed| Self { id: passed.owner.clone(), reason: passed.reason.clone() }).collect()
+    }
 }
 
 /// What each step took.

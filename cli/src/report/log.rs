@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use contextengine::transcript::Timestamp;
 use serde::Serialize;
 
-use super::{counted, percent, thousands};
+use super::{PassedOverReport, counted, percent, thousands};
 use crate::harmless;
 use crate::time;
 
@@ -67,6 +67,8 @@ pub(crate) struct CompactionReport {
     pub(crate) reasons: Vec<String>,
     /// What was wrong with a first plan.
     pub(crate) corrections: Vec<String>,
+    /// Strategies that were asked first, and why they have no part in it.
+    pub(crate) passed_over: Vec<PassedOverReport>,
     pub(crate) model_calls: u32,
     pub(crate) duration_ms: u64,
     /// The compaction that it was built on.
@@ -128,6 +130,12 @@ impl CompactionReport {
         let _ = writeln!(text, "  messages: {}", self.fates());
         for reason in &self.reasons {
             let _ = writeln!(text, "  {}", line(reason));
+        }
+        for PassedOverReport { id, reason } in &self.passed_over {
+            let _ = writeln!(text, "  instead of {}, which failed: {}", line(id), line(reason));
+        }
+        if self.model_calls > 0 {
+            let _ = writeln!(text, "  the model was asked {}", counted(self.model_calls, "time"));
         }
         for correction in &self.corrections {
             let _ = writeln!(text, "  a first plan was refused and corrected: {}", line(correction));

@@ -10,7 +10,7 @@ use crate::args::LogArgs;
 use crate::failure::Failure;
 use crate::output::To;
 use crate::progress::Progress;
-use crate::report::{CompactionReport, Damage, LogReport, REPORT_VERSION, State};
+use crate::report::{CompactionReport, Damage, LogReport, PassedOverReport, REPORT_VERSION, State};
 use crate::store::{self, Missing, Opened};
 
 /// Records that are read at once.
@@ -127,6 +127,7 @@ fn describe(
         written_notes: 0,
         reasons: commit.dropped.iter().map(|dropped| format!("dropped: {}", dropped.reason)).collect(),
         corrections: commit.corrections.clone(),
+        passed_over: PassedOverReport::all(&commit.passed_over),
         model_calls: commit.model_calls,
         duration_ms: commit.duration_ms,
         previous_compaction_id: commit.previous.as_ref().map(ToString::to_string),
