@@ -5,6 +5,7 @@ mod args;
 mod compact;
 mod config;
 mod count;
+mod events;
 mod failure;
 mod files;
 mod harmless;

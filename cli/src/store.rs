@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use contextengine::Engine;
 use contextengine::format::Format;
 use contextengine::session::{Session, SessionError};
 use contextengine::store::{SessionInfo, SqliteOptions, SqliteStore, Store, StoreError};
 use contextengine::view::ViewOptions;
+use contextengine::{CompactError, Engine};
 
 use crate::alike::alike;
 use crate::failure::Failure;
@@ -142,7 +142,8 @@ impl Opened {
     /// Why a session did not do what it was asked.
     pub(crate) fn session_failed(&self, name: &str, error: SessionError) -> Failure {
         match error {
-            SessionError::Compact(error) => Failure::Strategy(error.into()),
+            SessionError::Compact(error) => compaction_failed(error),
+            error @ SessionError::Strict { .. } => Failure::Strategy(error.into()),
             SessionError::Store(error) | SessionError::Busy(error) => self.failed(error),
             SessionError::Stale(error) => {
                 let why = anyhow::Error::new(error);
@@ -151,6 +152,14 @@ impl Opened {
             error => Failure::File(anyhow::Error::new(error).context(format!("session {}", quoted(name)))),
         }
     }
+}
+
+/// Why there is no new context. Where only one strategy was asked, it is the one to speak of.
+pub(crate) fn compaction_failed(error: CompactError) -> Failure {
+    Failure::Strategy(match error {
+        CompactError::NoneLeft { mut tried } if tried.len() == 1 => tried.remove(0).into(),
+        error => error.into(),
+    })
 }
 
 fn quoted(name: &str) -> String {

@@ -1,10 +1,11 @@
 //! Finding and loading the strategy.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use contextengine::Engine;
+use contextengine::config::Config;
+use contextengine::hooks::Service;
 use contextengine::plugin::{LoadError, LoadOptions, Plugin, default_cache_dir};
 use contextengine::tokens::{TiktokenCounter, Vocabulary};
 
@@ -16,11 +17,6 @@ use crate::progress::Bar;
 
 /// Names another folder for compiled plugins.
 const CACHE_VARIABLE: &str = "CTXE_CACHE_DIR";
-
-/// An engine for a command that runs a strategy.
-pub(crate) fn engine(args: &CompactArgs, bar: &Bar) -> Result<Engine, Failure> {
-    engine_of(args.tokenizer.tokenizer, !args.no_cache, bar)
-}
 
 /// An engine that counts so. A cache that cannot be used costs time, not the command.
 pub(crate) fn engine_of(tokenizer: Vocabulary, cached: bool, bar: &Bar) -> Result<Engine, Failure> {
@@ -40,48 +36,55 @@ pub(crate) fn engine_of(tokenizer: Vocabulary, cached: bool, bar: &Bar) -> Resul
 
 /// A strategy that was found and not loaded yet.
 pub(crate) struct Found {
+    name: String,
     component: Vec<u8>,
     /// `built-in`, or the path.
-    origin: String,
-}
-
-/// A loaded strategy.
-pub(crate) struct Strategy {
-    pub(crate) plugin: Plugin,
-    /// `built-in`, or the path.
     pub(crate) origin: String,
-    pub(crate) loading: Duration,
+    options: LoadOptions,
 }
 
 impl Found {
-    pub(crate) async fn load(self, engine: &Engine, args: &CompactArgs) -> Result<Strategy, Failure> {
-        let started = Instant::now();
-        let loaded = engine.load(&self.component, LoadOptions::with_config(args.config.as_str())).await;
-        let plugin = loaded.map_err(|error| {
+    pub(crate) async fn load(self, engine: &Engine) -> Result<Plugin, Failure> {
+        let loaded = engine.load(&self.component, self.options).await;
+        loaded.map_err(|error| {
             let of = if matches!(error, LoadError::Config { .. } | LoadError::ConfigSchema { .. }) {
                 Failure::Usage
             } else {
                 Failure::Strategy
             };
-            of(anyhow::Error::new(error).context(format!("cannot load strategy `{}`", args.strategy)))
-        })?;
-        Ok(Strategy { plugin, origin: self.origin, loading: started.elapsed() })
+            of(anyhow::Error::new(error).context(format!("cannot load strategy `{}`", self.name)))
+        })
     }
 }
 
-/// Looks for a strategy by its name or path.
-pub(crate) fn find(name: &str) -> Result<Found, Failure> {
-    if let Some(component) = contextengine_builtin::component(name) {
-        return Ok(Found { component: component.to_vec(), origin: "built-in".to_owned() });
+/// Looks for a strategy by its name or path. One that has a table in the settings is loaded as that says; what the
+/// command line says goes before it. A model that the command line names is meant for the strategy.
+pub(crate) fn find(name: &str, args: &CompactArgs, config: &Config) -> Result<Found, Failure> {
+    let table = config.plugins().get(name).cloned().unwrap_or_default();
+    let settings = args.config.clone().unwrap_or_else(|| table.config.to_string());
+    let mut options = LoadOptions::with_config(settings).limits(table.limits);
+    options.grants = table.grants;
+    options.folders = table.folders;
+    if args.model.is_some() {
+        options.grants.insert(Service::Model);
     }
-    let path = Path::new(name);
-    let is_path = name.contains(std::path::MAIN_SEPARATOR) || path.extension().is_some_and(|e| e == "wasm");
+    let found = |component: Vec<u8>, origin: String| Found { name: name.to_owned(), component, origin, options };
+    let component = contextengine_builtin::component(name).filter(|_| table.path.is_none());
+    if let Some(component) = component {
+        return Ok(found(component.to_vec(), "built-in".to_owned()));
+    }
+    let path = table.path.as_deref().unwrap_or(Path::new(name));
+    let is_path = table.path.is_some()
+        || name.contains(std::path::MAIN_SEPARATOR)
+        || path.extension().is_some_and(|e| e == "wasm");
     if !is_path {
         let known: Vec<&str> = contextengine_builtin::names().collect();
         return Err(Failure::Usage(anyhow!(unknown(name, &known))));
     }
-    let component = std::fs::read(path).with_context(|| format!("cannot read plugin {name}")).map_err(Failure::File)?;
-    Ok(Found { component, origin: name.to_owned() })
+    let shown = path.display().to_string();
+    let component =
+        std::fs::read(path).with_context(|| format!("cannot read plugin {shown}")).map_err(Failure::File)?;
+    Ok(found(component, shown))
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {

@@ -12,8 +12,9 @@ use tracing::Instrument;
 
 use crate::hooks::{CompressRequest, Failure, Outcome, Pressure, Trigger, Urgency};
 use crate::plan::{self, Applied, PlanRefused, Rules, SummaryGate, Tally, VerifiedPlan};
-use crate::plugin::{CallError, Instance, Plugin, Services};
+use crate::plugin::{CallError, Instance, ModelUse, Plugin, Services};
 use crate::slots::{NoAnswer, Quarantine};
+use crate::store::PassedOver;
 use crate::tokens::EntryCounter;
 use crate::transcript::Timestamp;
 use crate::view::View;
@@ -260,6 +261,11 @@ impl CompactError {
         }
     }
 
+    /// As a record names those who were asked before its writer.
+    pub(crate) fn as_passed_over(&self) -> PassedOver {
+        PassedOver { owner: self.owner().to_owned(), reason: self.reason() }
+    }
+
     /// How it failed, without its name.
     pub fn reason(&self) -> String {
         match self {
@@ -306,10 +312,21 @@ pub(crate) trait Strategist: Send {
 }
 
 /// An instance of its own, started when first asked.
-struct Alone<'a> {
+pub(crate) struct Alone<'a> {
     plugin: &'a Plugin,
     services: Option<Services>,
     instance: Option<Instance>,
+}
+
+impl<'a> Alone<'a> {
+    pub(crate) fn new(plugin: &'a Plugin, services: Services) -> Self {
+        Self { plugin, services: Some(services), instance: None }
+    }
+
+    /// What it used of the model so far.
+    pub(crate) fn model_use(&self) -> ModelUse {
+        self.instance.as_ref().map_or(ModelUse::default(), Instance::model_use)
+    }
 }
 
 impl Strategist for Alone<'_> {
@@ -329,7 +346,7 @@ impl Strategist for Alone<'_> {
     }
 
     fn model_calls(&self) -> u32 {
-        self.instance.as_ref().map_or(0, |instance| instance.model_use().calls)
+        self.model_use().calls
     }
 
     fn refused(&self, defects: &PlanRefused) {
@@ -345,8 +362,7 @@ pub(crate) async fn compact(
     services: Services,
     counter: &EntryCounter,
 ) -> Result<Compacted, CompactError> {
-    let mut alone = Alone { plugin, services: Some(services), instance: None };
-    attempt(&mut alone, view, options, counter).await
+    attempt(&mut Alone::new(plugin, services), view, options, counter).await
 }
 
 /// One attempt of one plugin: a plan, and one more if the first is refused.

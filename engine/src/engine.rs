@@ -12,6 +12,7 @@ use crate::plugin::{LoadError, LoadOptions, Plugin, Runtime, RuntimeError, Servi
 use crate::selection::{self, Selection};
 use crate::setup::Setup;
 use crate::slots::{self, Generation, Installed, Slots};
+use crate::succession::{self, Succession};
 use crate::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
 use crate::transcript::Entry;
 use crate::view::{View, ViewOptions};
@@ -178,5 +179,21 @@ impl Engine {
         services: Services,
     ) -> Result<Compacted, CompactError> {
         compaction::compact(plugin, view, options, services, &self.counter).await
+    }
+
+    /// Compacts a view with the owner of `compress`, or with a successor where it fails: for programs that keep their own
+    /// transcript. Those that keep it in a store have [`Turn::compact`](crate::session::Turn::compact).
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError::NoneLeft`] with all who were asked, or the owner's failure where `slots` are strict.
+    pub async fn compact_by(
+        &self,
+        slots: &Slots,
+        view: &View,
+        options: &CompactOptions,
+        services: &Services,
+    ) -> Result<Succession, CompactError> {
+        succession::compact(self, slots, view, options, services).await
     }
 }

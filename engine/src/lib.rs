@@ -52,6 +52,7 @@ pub mod session;
 mod setup;
 pub mod slots;
 pub mod store;
+mod succession;
 pub mod tokens;
 pub mod transcript;
 pub mod view;
@@ -60,3 +61,4 @@ pub use compaction::{CompactError, CompactOptions, Compacted, Compaction, Compac
 pub use engine::{Engine, EngineBuilder};
 pub use selection::{Selection, SelectionStep};
 pub use setup::{Setup, Threshold};
+pub use succession::Succession;

@@ -28,6 +28,8 @@ Examples:
   In a pipe, with a plugin of your own (the report goes to standard error):
     ctxe compact - --strategy ./mine.wasm --config '{\"key\": 1}' --out - \\
       < session.jsonl > shorter.jsonl
+  Let a model summarise, and see what it is asked for:
+    ctxe compact session.jsonl -s llm-rolling-summary --model openai:gpt-5-mini -v
   Compact a session of the store, where it can be undone:
     ctxe compact --session parser --window 128k";
 
@@ -127,27 +129,41 @@ pub(crate) struct CompactArgs {
     pub(crate) from: Option<Format>,
 
     #[command(flatten)]
-    pub(crate) tokenizer: TokenizerArgs,
+    pub(crate) layers: LayerArgs,
 
-    /// Strategy: the name of a built-in one, or the path of a plugin, as in ./mine.wasm.
-    #[arg(long, short, value_name = "NAME|PATH", default_value = "regex-anchors")]
-    pub(crate) strategy: String,
+    /// Tokenizer to count with: o200k_base or cl100k_base [default: o200k_base].
+    #[arg(long, value_name = "NAME", value_parser = parse::<Vocabulary>)]
+    pub(crate) tokenizer: Option<Vocabulary>,
 
-    /// Configuration of the strategy, as a JSON object.
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    pub(crate) config: String,
+    /// Print the report as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 
-    /// Window of the model, in tokens: 128000, 128_000 or 128k.
-    #[arg(long, short, value_name = "TOKENS", default_value = "128000", value_parser = tokens)]
-    pub(crate) window: u32,
+    /// Strategy: the name of a built-in one, of one that is configured, or the path of a plugin, as in ./mine.wasm
+    /// [default: those of the settings, or else regex-anchors].
+    #[arg(long, short, value_name = "NAME|PATH")]
+    pub(crate) strategy: Option<String>,
+
+    /// Configuration of that strategy, as a JSON object.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) config: Option<String>,
+
+    /// Model that the strategy may ask: openai:NAME, anthropic:NAME, script:FILE with answers for a test, or another
+    /// NAME at the configured provider.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Window of the agent's model, in tokens: 128000, 128_000 or 128k [default: 128000].
+    #[arg(long, short, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) window: Option<u32>,
 
     /// Tokens held back for the reply [default: 16384, at most a quarter of the window].
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) reserve: Option<u32>,
 
     /// Tokens of the system prompt and tool schemas that are not in the session.
-    #[arg(long, value_name = "TOKENS", default_value = "0", value_parser = tokens)]
-    pub(crate) overhead: u32,
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) overhead: Option<u32>,
 
     /// Tokens that the session should take afterwards [default: half of what the window leaves for it].
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
@@ -158,9 +174,9 @@ pub(crate) struct CompactArgs {
     pub(crate) hard: bool,
 
     /// What is asked of the summary: off, identifiers (it holds the newest exact names of what it covers), or strict
-    /// (that, and its shape).
-    #[arg(long, value_name = "POLICY", default_value_t = GatePolicy::Off, value_parser = parse::<GatePolicy>)]
-    pub(crate) gate: GatePolicy,
+    /// (that, and its shape) [default: off].
+    #[arg(long, value_name = "POLICY", value_parser = parse::<GatePolicy>)]
+    pub(crate) gate: Option<GatePolicy>,
 
     /// A heading that the summary must have, as in '## Goal'; may be given more than once, in their order. Only asked
     /// for by --gate strict.
@@ -191,7 +207,7 @@ pub(crate) struct CompactArgs {
     #[arg(long)]
     pub(crate) no_cache: bool,
 
-    /// Print everything that the strategy logs, and the text of the summary.
+    /// Print what happens meanwhile, everything that the strategy logs, and the text of the summary.
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }

@@ -8,7 +8,7 @@ use contextengine::format::{self, WriteFacts};
 use contextengine::hooks::{Trigger, Urgency};
 use contextengine::transcript::Timestamp;
 use contextengine::view::View;
-use contextengine::{CompactOptions, Compacted};
+use contextengine::{CompactOptions, Compacted, Succession};
 
 use super::{Ready, Task, describe, show};
 use crate::args::CompactArgs;
@@ -18,14 +18,14 @@ use crate::files::{self, Placed};
 use crate::harmless;
 use crate::input::{self, Input};
 use crate::report::{Written, millis};
-use crate::strategy;
+use crate::store;
 
 pub(super) async fn compact(args: &CompactArgs, file: &Path) -> Result<(), Failure> {
     check(args, file)?;
     let task = Task::new(args)?;
     let (session, progress) = input::read(file, args.from)?;
     let bar = progress.bar();
-    let engine = strategy::engine(args, &bar)?;
+    let engine = task.engine(&bar)?;
     let context = session.document.context().to_vec();
     let counting = count(&context, engine.counter(), &bar);
     let view = engine.view(context, task.view_options());
@@ -33,14 +33,15 @@ pub(super) async fn compact(args: &CompactArgs, file: &Path) -> Result<(), Failu
 
     bar.stage("compacting", None);
     let now = now();
-    let compacted = engine
-        .compact(&task.strategy.plugin, &view, &options(&task, &view, now), task.services(&engine, &bar))
-        .await
-        .map_err(|error| Failure::Strategy(error.into()))?;
+    let (options, services) = (options(&task, &view, now), task.services(&engine, &bar));
+    let work = engine.compact_by(&task.setup.slots, &view, &options, &services);
+    let Succession { compacted, owner, passed_over, .. } =
+        task.watched(&engine, &bar, work).await.map_err(store::compaction_failed)?;
 
     bar.stage("writing", None);
-    let read = session.report(args.tokenizer.tokenizer);
+    let read = session.report(task.config.tokenizer());
     let mut report = task.report(read, &view, session.reading, counting);
+    task.describe_owner(&mut report, &owner, &passed_over);
     let writing = Instant::now();
     let written = match &compacted {
         Compacted::Unchanged { reason } => {
@@ -94,9 +95,11 @@ fn now() -> Timestamp {
 }
 
 fn options(task: &Ready<'_>, view: &View, now: Timestamp) -> CompactOptions {
-    let pressure = task.window.pressure(view, Trigger::Manual, now);
+    let setup = &task.setup;
+    let pressure = setup.window.pressure(view, Trigger::Manual, now);
     let urgency = if task.args.hard { Urgency::Hard } else { Urgency::Soft };
-    let options = CompactOptions::new(pressure, task.target).with_urgency(urgency).with_gate(task.gate());
+    let mut options = CompactOptions::new(pressure, task.target()).with_urgency(urgency).with_gate(setup.gate.clone());
+    options.keep_recent = setup.keep_recent;
     match &task.args.focus {
         Some(focus) => options.with_focus(focus),
         None => options,

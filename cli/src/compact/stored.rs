@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 use contextengine::hooks::{Trigger, Urgency};
-use contextengine::session::{SessionCompactOptions, SessionCompacted};
+use contextengine::session::{SessionCompacted, TurnCompactOptions};
+use contextengine::store::LogBody;
 
-use super::{Ready, Task, describe, show};
+use super::{Task, describe, show};
 use crate::args::CompactArgs;
 use crate::failure::Failure;
 use crate::files;
@@ -15,7 +16,6 @@ use crate::progress::Progress;
 use crate::report::{Recorded, millis};
 use crate::session::{export, stored_read};
 use crate::store::{self, Missing};
-use crate::strategy;
 
 pub(super) async fn compact(args: &CompactArgs, name: &str) -> Result<(), Failure> {
     check(args)?;
@@ -23,7 +23,7 @@ pub(super) async fn compact(args: &CompactArgs, name: &str) -> Result<(), Failur
     let store = store::open(args.store.as_deref(), Missing::Refuse).await?;
     let progress = Progress::start("reading the session");
     let bar = progress.bar();
-    let engine = strategy::engine(args, &bar)?;
+    let engine = task.engine(&bar)?;
     let reading = Instant::now();
     let (info, session) = store.session(&engine, name, task.view_options()).await?;
     let reading = reading.elapsed();
@@ -34,17 +34,22 @@ pub(super) async fn compact(args: &CompactArgs, name: &str) -> Result<(), Failur
     let task = task.load(&engine, &bar).await?;
 
     bar.stage("compacting", None);
-    let compacted = session
-        .compact(&task.strategy.plugin, &options(&task), task.services(&engine, &bar))
-        .await
-        .map_err(|error| store.session_failed(name, error))?;
+    engine.install(task.setup.clone());
+    let turn = session.turn_with(task.services(&engine, &bar));
+    let options = options(args);
+    let compacted = task.watched(&engine, &bar, turn.compact(&options)).await;
+    let compacted = compacted.map_err(|error| store.session_failed(name, error))?;
 
-    let read = stored_read(&info, args.tokenizer.tokenizer);
+    let read = stored_read(&info, task.config.tokenizer());
     let mut report = task.report(read, &before, reading, counting);
     match &compacted {
         SessionCompacted::Unchanged { reason } => report.reason = Some(reason.clone()),
         SessionCompacted::Done { record, compaction } => {
             describe(&mut report, &before, compaction);
+            if let LogBody::Compaction(commit) = &record.body {
+                task.describe_owner(&mut report, &commit.owner, &commit.passed_over);
+                report.model_calls = commit.model_calls;
+            }
             report.recorded = Some(Recorded { compaction_id: record.id.to_string() });
         }
     }
@@ -73,10 +78,11 @@ fn check(args: &CompactArgs) -> Result<(), Failure> {
     }
 }
 
-fn options(task: &Ready<'_>) -> SessionCompactOptions {
-    let mut options = SessionCompactOptions::new(task.window, Trigger::Manual).with_target(task.target);
-    options.urgency = if task.args.hard { Urgency::Hard } else { Urgency::Soft };
-    options.gate = task.gate();
-    options.focus.clone_from(&task.args.focus);
-    options
+fn options(args: &CompactArgs) -> TurnCompactOptions {
+    let urgency = if args.hard { Urgency::Hard } else { Urgency::Soft };
+    let options = TurnCompactOptions::new(Trigger::Manual).with_urgency(urgency);
+    match &args.focus {
+        Some(focus) => options.with_focus(focus),
+        None => options,
+    }
 }

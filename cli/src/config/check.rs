@@ -2,20 +2,19 @@
 
 use std::fmt::Write as _;
 
-use anyhow::anyhow;
 use contextengine::config::{Config, ConfigError, Layer, Layers};
 use contextengine::plugin::Plugin;
 use contextengine::slots::Slot;
 use contextengine::{Engine, Setup};
 use serde_json::{Value, json};
 
-use super::{BuiltIn, REPORT_VERSION, layers, origin_words, problem, shown};
+use super::{BuiltIn, REPORT_VERSION, counted_errors, layers, origin_words, problem, shown, wrong};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::harmless;
 use crate::output::{self, To};
 use crate::progress::{Bar, Progress};
-use crate::report::{counted, thousands};
+use crate::report::thousands;
 use crate::strategy;
 
 /// Characters of a cell that a file or a plugin decides.
@@ -38,18 +37,14 @@ pub(super) async fn run(args: &CheckArgs) -> Result<(), Failure> {
             output::print(&format!("{}\n", harmless::json(&format!("{:#}", for_programs(&right)))), To::Output)
         }
         Ok(right) => output::print(&for_people(&right), To::Output),
-        Err(error) => {
-            let count = u32::try_from(error.problems().len()).unwrap_or(u32::MAX);
-            if args.json {
-                let report = json!({
-                    "report_version": REPORT_VERSION, "right": false, "problems": problem::for_programs(&error)
-                });
-                output::print(&format!("{}\n", harmless::json(&format!("{report:#}"))), To::Output)?;
-            } else {
-                output::print(&problem::for_people(&error), To::Aside)?;
-            }
-            Err(Failure::Usage(anyhow!("the configuration has {}", counted(count, "error"))))
+        Err(error) if args.json => {
+            let report = json!({
+                "report_version": REPORT_VERSION, "right": false, "problems": problem::for_programs(&error)
+            });
+            output::print(&format!("{}\n", harmless::json(&format!("{report:#}"))), To::Output)?;
+            Err(counted_errors(&error))
         }
+        Err(error) => Err(wrong(&error)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use contextengine::config::{Embedded, Layer, Layers, project_file, schema, user_file};
+use contextengine::config::{ConfigError, Embedded, Layer, Layers, project_file, schema, user_file};
 use contextengine::plugin::LoadOptions;
 use contextengine::slots::Origin;
 use contextengine::tokens::Vocabulary;
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::harmless;
 use crate::output::{self, To};
 use crate::progress::Progress;
+use crate::report::counted;
 use crate::strategy;
 
 /// Version of the JSON that is printed.
@@ -36,7 +37,7 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<(), Failure> {
 
 /// The plugins that ship with this program.
 #[derive(Debug)]
-struct BuiltIn;
+pub(crate) struct BuiltIn;
 
 impl Embedded for BuiltIn {
     fn names(&self) -> Vec<String> {
@@ -49,12 +50,24 @@ impl Embedded for BuiltIn {
 }
 
 /// Where the arguments say that settings are.
-fn layers(args: &LayerArgs) -> Layers {
+pub(crate) fn layers(args: &LayerArgs) -> Layers {
     let layers = match &args.config_file {
         Some(file) => Layers::new().named(file),
         None => Layers::usual(".").trust_project(args.trust_project),
     };
     args.set.iter().fold(layers, |layers, assignment| layers.set(assignment.as_str()))
+}
+
+/// Shows what is wrong with the settings.
+pub(crate) fn wrong(error: &ConfigError) -> Failure {
+    // What is lost if nobody listens is the explanation, not the failure.
+    let _ = output::print(&problem::for_people(error), To::Aside);
+    counted_errors(error)
+}
+
+fn counted_errors(error: &ConfigError) -> Failure {
+    let count = u32::try_from(error.problems().len()).unwrap_or(u32::MAX);
+    Failure::Usage(anyhow!("the configuration has {}", counted(count, "error")))
 }
 
 /// A path as it is shown: from the working folder on, where it is below that.

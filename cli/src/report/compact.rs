@@ -10,7 +10,7 @@ use super::{Fill, REPORT_VERSION, Read, counted, percent, remark_lines, thousand
 use crate::harmless;
 use crate::output;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct StrategyReport {
     pub(crate) id: String,
     pub(crate) version: String,
@@ -27,6 +27,13 @@ pub(crate) struct WindowReport {
     pub(crate) overhead_tokens: u32,
     pub(crate) budget_tokens: u32,
     pub(crate) target_tokens: u32,
+}
+
+/// A strategy that was asked before the one that wrote.
+#[derive(Debug, Serialize)]
+pub(crate) struct PassedOverReport {
+    pub(crate) id: String,
+    pub(crate) reason: String,
 }
 
 /// What each step took.
@@ -117,6 +124,10 @@ pub(crate) struct CompactReport {
     pub(crate) summary: Option<String>,
     /// What was wrong with a first plan of the strategy.
     pub(crate) corrections: Vec<String>,
+    /// Strategies that were asked first, and why they have no part in it.
+    pub(crate) passed_over: Vec<PassedOverReport>,
+    /// Calls of a model that the strategy made.
+    pub(crate) model_calls: u32,
     /// The record in the store, if the session is there.
     pub(crate) recorded: Option<Recorded>,
     pub(crate) written: Option<Written>,
@@ -146,6 +157,8 @@ impl CompactReport {
             fates: None,
             summary: None,
             corrections: Vec::new(),
+            passed_over: Vec::new(),
+            model_calls: 0,
             recorded: None,
             written: None,
             remarks: Vec::new(),
@@ -168,6 +181,9 @@ impl CompactReport {
         let line = |text: &str| harmless::short_line(text, REASON);
         let target = counted(self.window.target_tokens, "token");
         let _ = writeln!(text, "strategy {} {} ({}), aiming at {target}", line(id), line(version), line(origin));
+        for PassedOverReport { id, reason } in &self.passed_over {
+            let _ = writeln!(text, "instead of {}, which failed: {}", line(id), line(reason));
+        }
         text.push_str(&self.read.problem_lines());
         match self.outcome {
             Outcome::Unchanged => {
@@ -232,6 +248,9 @@ impl CompactReport {
             time.counting_ms,
             time.loading_ms,
         );
+        if self.model_calls > 0 {
+            let _ = writeln!(text, "The model was asked {}.", counted(self.model_calls, "time"));
+        }
     }
 
     /// A result that is too large is no failure, unless asked for; but nobody should have to find out.

@@ -7,7 +7,9 @@ mod log;
 mod session;
 mod text;
 
-pub(crate) use compact::{CompactReport, Recorded, StrategyReport, Times, WindowReport, Written, millis};
+pub(crate) use compact::{
+    CompactReport, PassedOverReport, Recorded, StrategyReport, Times, WindowReport, Written, millis,
+};
 pub(crate) use fill::{Fill, KindName};
 pub(crate) use inspect::{ContextReport, InspectReport, Largest, ShowReport, ToolUse};
 pub(crate) use log::{CompactionReport, Damage, LogReport, State};

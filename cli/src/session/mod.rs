@@ -41,7 +41,7 @@ pub(crate) fn run(command: &SessionCommand) -> Result<(), Failure> {
 /// Runs the work of a command.
 pub(crate) fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let tokio = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
         .build()
         .context("cannot start")
         .map_err(Failure::Strategy)?;

@@ -99,7 +99,9 @@ impl Config {
                 loaded.insert(&claim.plugin, plugin);
             }
         }
-        let model = self.lent(engine, loaded.values().flatten(), given.model, &mut problems);
+        let brought = given.slots.build();
+        let plugins = loaded.values().flatten().chain(brought.plugins());
+        let model = self.lent(engine, plugins, given.model, &mut problems);
         let mut slots = given.slots;
         let mut bound: Vec<Slot> = Vec::new();
         for claim in &self.claims {

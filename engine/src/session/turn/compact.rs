@@ -12,7 +12,7 @@ use crate::session::SessionError;
 use crate::session::commit::{Proposal, SessionCompacted};
 use crate::session::lease::Held;
 use crate::slots::{Binding, NoAnswer, Slot};
-use crate::store::{LogBody, LogRecord, PassedOver, StoreError};
+use crate::store::{LogBody, LogRecord, StoreError};
 use crate::view::View;
 
 /// What is wanted of a compaction.
@@ -159,7 +159,7 @@ impl Turn {
                     return Ok(Some(Chosen::Unchanged { owner: binding.id().to_owned(), reason }));
                 }
                 Ok(Compacted::Done(compaction)) => {
-                    let passed = tried.iter().map(passed_over_record).collect();
+                    let passed = tried.iter().map(CompactError::as_passed_over).collect();
                     let proposal = Proposal { frozen, compaction, passed_over: passed, model_calls };
                     let writer = binding.plugin().clone();
                     return Ok(Some(Chosen::Plan(Box::new(Plan { proposal, writer, passed_over }))));
@@ -257,8 +257,4 @@ impl Strategist for InTurn<'_> {
         let defects = defects.defects().iter().map(|defect| defect.kind.name()).collect();
         self.turn.tell(EventKind::PlanRefused { slot: Slot::Compress, plugin: self.binding.id().to_owned(), defects });
     }
-}
-
-fn passed_over_record(error: &CompactError) -> PassedOver {
-    PassedOver { owner: error.owner().to_owned(), reason: error.reason() }
 }
