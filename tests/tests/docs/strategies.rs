@@ -89,6 +89,11 @@ fn shown(value: &Value) -> Value {
     }
 }
 
+/// Whether two values are the same, also where one number is written as a whole one.
+fn same(one: &Value, other: &Value) -> bool {
+    one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
+}
+
 /// The tests of a plugin, as text.
 fn tests_of(plugin: &str) -> String {
     let folder = root().join("plugins").join(plugin).join("tests");
@@ -110,7 +115,7 @@ fn every_listed_value_of_a_preset_is_that_of_its_file() {
         assert!(!keys.is_empty(), "a row of {preset} names no key in backticks");
         for key in keys {
             match file.get(&key).map(shown) {
-                Some(is) if is == listed => {}
+                Some(is) if same(&is, &listed) => {}
                 Some(is) => wrong.push(format!("{plugin}, {preset}: `{key}` is {is}, not {listed}")),
                 None => wrong.push(format!("{plugin}, {preset}: it does not set `{key}`")),
             }
@@ -144,8 +149,7 @@ fn every_key_that_a_preset_sets_otherwise_than_the_default_has_one_row() {
             let property = &schemas[plugin.as_str()]["properties"][key];
             assert!(property.is_object(), "{plugin}: the schema does not know {key}");
             let by_default = property.get("default").unwrap_or(&Value::Null);
-            let same = by_default == value || by_default.as_f64().is_some_and(|number| value.as_f64() == Some(number));
-            if !same && !listed.contains(&(plugin.clone(), preset.clone(), key.clone())) {
+            if !same(by_default, value) && !listed.contains(&(plugin.clone(), preset.clone(), key.clone())) {
                 missing.push(format!("{plugin}, {preset}: `{key}` = {value}, by default {by_default}"));
             }
         }
