@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use contextengine::Window;
 use contextengine::config::{Config, Layers, ModelProvider};
 use contextengine::slots::Slot;
 
+use super::has_room;
 use crate::args::CompactArgs;
 use crate::config;
 use crate::failure::Failure;
@@ -15,6 +17,10 @@ const DEFAULT_STRATEGY: &str = "regex-anchors";
 
 /// Reads the settings. Errors of files are shown here.
 pub(super) fn load(args: &CompactArgs) -> Result<Config, Failure> {
+    if let Some(tokens) = args.window {
+        let window = Window::new(tokens).with_overhead(args.overhead.unwrap_or(0));
+        has_room(args.reserve.map_or(window, |reserve| window.with_reserve(reserve)))?;
+    }
     let layers = flags(args, config::layers(&args.layers))?;
     layers.load().map_err(|error| config::wrong(&error))
 }

@@ -172,7 +172,7 @@ pub(super) static ROOT: [Key; 8] = [
 ];
 
 static WINDOW_KEYS: [Key; 5] = [
-    key("tokens", tokens(1_000), "The model's window, in tokens. Or name the model.").is(|| json!(WINDOW)),
+    key("tokens", tokens(1), "The model's window, in tokens. Or name the model.").is(|| json!(WINDOW)),
     key("model", Kind::Text, "The model whose window it is, instead of `tokens`. See [models]."),
     key("reserve", tokens(0), "Tokens held back for the reply.")
         .depends("16384, at most a quarter of the window; or that of the model in [models]"),

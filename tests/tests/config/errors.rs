@@ -116,8 +116,8 @@ fn a_wrong_type_says_what_is_there_and_what_would_be_right() {
 fn a_value_out_of_range_says_the_range() {
     for (text, expected) in [
         (
-            "[window]\ntokens = 5\n",
-            "c.toml:2:10, key `window.tokens`: 5 is out of range; at least 1000, at most 4294967295",
+            "[window]\ntokens = 0\n",
+            "c.toml:2:10, key `window.tokens`: 0 is out of range; at least 1, at most 4294967295",
         ),
         (
             "[window]\nreserve = -1\n",
@@ -400,8 +400,8 @@ fn what_is_wrong_with_an_argument_names_the_argument() {
             "--set window.tokns on the command line: there is no key `tokns` in [window]; did you mean `tokens`?",
         ),
         (
-            "window.tokens=5",
-            "--set window.tokens on the command line: 5 is out of range; at least 1000, at most 4294967295",
+            "window.tokens=0",
+            "--set window.tokens on the command line: 0 is out of range; at least 1, at most 4294967295",
         ),
         ("window", "--set window on the command line: `window` is not KEY=VALUE, as in trigger.at=75%"),
         ("=5", "--set  on the command line: `` is not KEY=VALUE, as in trigger.at=75%"),

@@ -115,7 +115,7 @@ pub(crate) async fn session_in(engine: &Engine, store: &Arc<dyn Store>, name: &s
 pub(crate) fn talk(prefix: &str, entries: usize) -> Vec<Entry> {
     let kinds = [EntryKind::User, EntryKind::Assistant].into_iter().cycle();
     let text = |at| format!("{prefix}{at}: some words about this and that, as they are said");
-    (0..entries).zip(kinds).map(|(at, kind)| Entry::text(&format!("{prefix}{at}"), kind, &text(at))).collect()
+    (0..entries).zip(kinds).map(|(at, kind)| Entry::text(format!("{prefix}{at}"), kind, text(at))).collect()
 }
 
 pub(crate) fn manual() -> TurnCompactOptions {

@@ -385,7 +385,7 @@ type Bound = HashMap<u64, Vec<Kind>>;
 #[test]
 fn when_everything_happens_at_once_every_commit_is_of_an_owner_of_its_generation() {
     const TASKS: usize = 4;
-    let rounds = cases(40).min(2_000);
+    let wanted = u64::from(cases(30).min(2_000));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     runtime.block_on(async move {
         let engine = engine();
@@ -400,10 +400,14 @@ fn when_everything_happens_at_once_every_commit_is_of_an_owner_of_its_generation
             .map(|task| {
                 let (session, engine, gate) = (session.clone(), engine.clone(), gate.clone());
                 tokio::spawn(async move {
-                    for round in 0..rounds {
+                    for round in 0u32.. {
+                        if engine.metrics().compactions >= wanted {
+                            break;
+                        }
                         let turn = session.turn_with(engine.services().with_model(gate.service()));
-                        // The others append, too: then this one has nothing to add.
-                        let _ = session.append(talk(&format!("t{task}-{round}-"), 12)).await;
+                        if session.status().entries < 60 {
+                            session.append(talk(&format!("t{task}-{round}-"), 12)).await.unwrap();
+                        }
                         match turn.compact(&manual()).await {
                             Ok(_)
                             | Err(
@@ -414,6 +418,7 @@ fn when_everything_happens_at_once_every_commit_is_of_an_owner_of_its_generation
                             ) => {}
                             Err(other) => panic!("{other}"),
                         }
+                        tokio::task::yield_now().await;
                     }
                 })
             })
@@ -432,7 +437,8 @@ fn when_everything_happens_at_once_every_commit_is_of_an_owner_of_its_generation
                 .collect();
             let installed = engine.install(compress(&kinds.iter().map(|kind| &plugins[kind]).collect::<Vec<_>>()));
             bound.insert(installed.generation.number(), kinds);
-            tokio::time::sleep(Duration::from_millis(3)).await;
+            // Some setups last longer than a compaction takes on a busy machine, some do not.
+            tokio::time::sleep(Duration::from_millis(3 << (next % 7))).await;
             loop {
                 match events.try_recv() {
                     Ok(event) => {
@@ -448,7 +454,7 @@ fn when_everything_happens_at_once_every_commit_is_of_an_owner_of_its_generation
         for task in tasks {
             task.await.unwrap();
         }
-        assert!(!commits.is_empty(), "nothing was tried");
+        assert!(engine.metrics().compactions >= wanted);
         let mut written: HashMap<String, (u64, Vec<String>)> = HashMap::new();
         for (generation, commit) in &commits {
             let EventKind::Committed { record, owner, passed_over, .. } = commit else { continue };

@@ -32,7 +32,9 @@ fn one_that_broke_off_is_asked_no_more_in_any_slot_of_that_session() {
         assert_eq!(asked.by, Some(id('a')));
         let selection = turn.select(&SelectOptions::default()).await.unwrap();
         assert!(matches!(&selection.steps()[0].1, SelectionStep::Failed(CallError::Trap { .. })));
-        let calls = |hook: &'static str| engine.metrics().hooks.get(&(id('a'), hook)).map_or(0, |hook| hook.calls());
+        let calls = |hook: &'static str| {
+            engine.metrics().hooks.get(&(id('a'), hook)).map_or(0, contextengine::events::HookMetrics::calls)
+        };
 
         for turn in [turn, hit.turn()] {
             let selection = turn.select(&SelectOptions::default()).await.unwrap();

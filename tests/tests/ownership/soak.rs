@@ -43,7 +43,7 @@ async fn plugins(engine: &Engine) -> Vec<Plugin> {
 /// The plugins in another order for each generation.
 fn shuffled(plugins: &[Plugin], generation: usize) -> Setup {
     let [a, b, c, last] = plugins else { panic!("{} plugins", plugins.len()) };
-    let (first, second) = if generation % 2 == 0 { (a, b) } else { (b, a) };
+    let (first, second) = if generation.is_multiple_of(2) { (a, b) } else { (b, a) };
     let mut shuffled = setup(|slots| {
         bind_compress(slots, &[first, second, last]);
         for slot in [Slot::Select, Slot::Observers, Slot::Tools] {
@@ -71,12 +71,13 @@ fn one_turn(turn: usize) -> Vec<Entry> {
         arguments: format!(r#"{{"path":"src/m{turn}.rs"}}"#),
     };
     let text = format!("fn number_{turn}() {{ {} }}", "let it = be; ".repeat(turn % 17));
-    let result = ToolResult { call_id: format!("c{turn}"), name: "read".to_owned(), text, failed: turn % 5 == 0 };
+    let result =
+        ToolResult { call_id: format!("c{turn}"), name: "read".to_owned(), text, failed: turn.is_multiple_of(5) };
     vec![
-        Entry::text(&format!("u{turn}"), EntryKind::User, &format!("please look at src/m{turn}.rs and tell me")),
-        Entry::new(&format!("k{turn}"), EntryKind::Assistant, vec![Block::ToolCall(call)]),
-        Entry::new(&format!("r{turn}"), EntryKind::ToolResult, vec![Block::ToolResult(result)]),
-        Entry::text(&format!("a{turn}"), EntryKind::Assistant, &format!("it has one function, number_{turn}")),
+        Entry::text(format!("u{turn}"), EntryKind::User, format!("please look at src/m{turn}.rs and tell me")),
+        Entry::new(format!("k{turn}"), EntryKind::Assistant, vec![Block::ToolCall(call)]),
+        Entry::new(format!("r{turn}"), EntryKind::ToolResult, vec![Block::ToolResult(result)]),
+        Entry::text(format!("a{turn}"), EntryKind::Assistant, format!("it has one function, number_{turn}")),
     ]
 }
 
@@ -86,7 +87,7 @@ async fn live(session: &Session, at: usize) {
     for entry in one_turn(at) {
         session.append(vec![entry]).await.unwrap();
         let selection = turn.select(&SelectOptions::default()).await.unwrap();
-        assert!(selection.view().len() > 0);
+        assert!(!selection.view().is_empty());
     }
     let decision = turn.decide(&turn.pressure(Trigger::PostTurn)).await.unwrap();
     if let Verdict::Compress(urgency) = decision.verdict {
@@ -99,7 +100,7 @@ async fn live(session: &Session, at: usize) {
     }
     let tool = turn.call_tool("calls-of-owner-guest-c", "{}").await;
     assert!(!tool.text.is_empty());
-    turn.complete(Some(Usage::default()), at % 7 == 0).await;
+    turn.complete(Some(Usage::default()), at.is_multiple_of(7)).await;
 }
 
 async fn soak(store: Arc<dyn Store>) {
