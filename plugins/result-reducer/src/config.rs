@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The presets: name and configuration. Sources of their numbers: README.md.
+/// The presets: name and configuration. Sources of their numbers: docs/strategies.md.
 pub const PRESETS: &[(&str, &str)] = &[
     ("pi", include_str!("../presets/pi.json")),
     ("opencode", include_str!("../presets/opencode.json")),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::Template;
 
-/// The presets: name and configuration. Sources of their numbers: README.md.
+/// The presets: name and configuration. Sources of their numbers: docs/strategies.md.
 pub const PRESETS: &[(&str, &str)] = &[
     ("opencode", include_str!("../presets/opencode.json")),
     ("openclaw-cache-ttl", include_str!("../presets/openclaw-cache-ttl.json")),

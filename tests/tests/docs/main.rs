@@ -3,6 +3,8 @@
 //! The Rust snippets of the pages are documentation tests of this crate (`src/lib.rs`).
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+mod strategies;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -143,7 +145,7 @@ fn the_design_explains_every_defect() {
 }
 
 /// The strategy of the guide, natively.
-#[path = "../../sdk/examples/keep_recent.rs"]
+#[path = "../../../sdk/examples/keep_recent.rs"]
 #[allow(unreachable_pub, reason = "the file is the root of a crate")]
 mod keep_recent;
 
