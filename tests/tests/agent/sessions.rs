@@ -1,0 +1,83 @@
+//! Whole sessions under all strategies at once.
+
+use std::sync::Arc;
+
+use contextengine::store::{MemoryStore, SqliteOptions, SqliteStore, Store};
+use contextengine::transcript::{Entry, EntryId};
+
+use crate::fixture::{FIRST_FILE, Folder, PINNED, RULE, engine, everything, exact_engine, first_turn, round, run, sessions};
+use crate::play::Agent;
+use crate::{check, script};
+
+/// Real sessions need other ids where they are played several times.
+fn again(entries: &[Entry], times: usize) -> Vec<Entry> {
+    let renamed = |round: usize| {
+        entries.iter().cloned().map(move |mut entry| {
+            entry.id = EntryId::new(format!("{round}-{}", entry.id));
+            entry
+        })
+    };
+    (0..times).flat_map(renamed).collect()
+}
+
+#[test]
+fn every_real_session_is_played_to_its_end_within_a_window_that_it_does_not_fit() {
+    run(async {
+        for (name, entries) in sessions() {
+            let folder = Folder::new();
+            folder.write("model.jsonl", &script::obedient());
+            let engine = exact_engine();
+            engine.install(folder.setup(&engine, &everything(16_000)).await.unwrap());
+            let store = SqliteStore::open(folder.path("log.sqlite"), SqliteOptions::default()).await.unwrap();
+            let store: Arc<dyn Store> = Arc::new(store);
+            let mut agent = Agent::new(&engine, store).await;
+            agent.play(&again(&entries, 1)).await;
+            check::log(&agent).await;
+            println!(
+                "{name}: {} entries, {} requests, {} compactions by {:?}, {} unchanged, {} failed, {} results shortened, \
+                 {} times pruned, at most {} tokens",
+                entries.len(),
+                agent.tokens.len(),
+                agent.commits.len(),
+                agent.commits.iter().map(|commit| commit.owner.as_str()).collect::<Vec<_>>(),
+                agent.unchanged.len(),
+                agent.failures.len(),
+                agent.shortened,
+                agent.pruned,
+                agent.tokens.iter().max().unwrap_or(&0),
+            );
+            println!("{:#?} {:#?} {:#?}", agent.unchanged, agent.failures, agent.substituted);
+            let budget = engine.setup().window.budget();
+            assert!(agent.tokens.iter().all(|&tokens| tokens <= budget), "{name}: {:?}", agent.tokens);
+        }
+    });
+}
+
+#[test]
+fn after_twenty_compactions_the_first_turn_still_counts_and_the_context_is_bounded() {
+    run(async {
+        let folder = Folder::new();
+        folder.write("model.jsonl", &script::obedient());
+        let engine = engine();
+        engine.install(folder.setup(&engine, &everything(12_000)).await.unwrap());
+        let mut agent = Agent::new(&engine, Arc::new(MemoryStore::new())).await;
+        agent.play(&first_turn()).await;
+        for at in 0.. {
+            agent.play(&round(at, 30, 30_000)).await;
+            let said = check::everything_said(&agent);
+            for told in [RULE, PINNED, FIRST_FILE] {
+                assert!(said.contains(told), "round {at}, {} compactions: {told}", agent.commits.len());
+            }
+            if agent.commits.len() >= 20 {
+                break;
+            }
+            assert!(at < 60, "{} compactions only", agent.commits.len());
+        }
+        check::log(&agent).await;
+        let budget = engine.setup().window.budget();
+        assert!(agent.tokens.iter().all(|&tokens| tokens <= budget), "{:?}", agent.tokens);
+        assert!(agent.commits.iter().all(|commit| commit.owner == "llm-rolling-summary"), "{:?}", agent.substituted);
+        assert!(agent.failures.is_empty(), "{:?}", agent.failures);
+        println!("{} requests, {} pruned, {} shortened", agent.tokens.len(), agent.pruned, agent.shortened);
+    });
+}
