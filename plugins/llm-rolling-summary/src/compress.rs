@@ -6,9 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use contextengine_sdk::budget::ends_bytes;
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
-use contextengine_sdk::{
-    CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Position, Segment, View,
-};
+use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Position, Segment, View};
 
 use crate::assemble::{Around, around, completed, fitting_rules, notices, owed};
 use crate::carried::{Carried, Previous};

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use contextengine::Selection;
 use contextengine::hooks::Urgency;
 use contextengine::store::{LogBody, Page, Seq};
 use contextengine::transcript::{Block, Entry, EntryKind};
 use contextengine::view::View;
-use contextengine::Selection;
 use contextengine_tests::request::{check_pairing, messages};
 
 use crate::play::Agent;

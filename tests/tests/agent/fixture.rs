@@ -148,6 +148,17 @@ pub(crate) fn sample() -> &'static [Entry] {
     SAMPLE.get_or_init(|| sessions().swap_remove(0).1)
 }
 
+/// The same session several times, each time under other ids.
+pub(crate) fn repeated(entries: &[Entry], times: usize) -> Vec<Entry> {
+    let renamed = |round: usize| {
+        entries.iter().cloned().map(move |mut entry| {
+            entry.id = EntryId::new(format!("{round}-{}", entry.id));
+            entry
+        })
+    };
+    (0..times).flat_map(renamed).collect()
+}
+
 pub(crate) const RULE: &str = "Never change the public API in src/lib.rs.";
 pub(crate) const PINNED: &str = "The deploy window is Friday, 14:00 to 15:00.";
 pub(crate) const FIRST_FILE: &str = "src/first.rs";
@@ -178,7 +189,7 @@ pub(crate) fn round(round: usize, entries: usize, bytes: usize) -> Vec<Entry> {
     session
 }
 
-/// Shares nothing with the caller.
+/// As a view takes them.
 pub(crate) fn shared(entries: &[Entry]) -> Vec<Arc<Entry>> {
     entries.iter().cloned().map(Arc::new).collect()
 }

@@ -11,7 +11,10 @@ use contextengine::view::ViewOptions;
 use contextengine::{Engine, SelectionStep};
 use contextengine_tests::request::{check_pairing, messages};
 
-use crate::fixture::{Folder, engine, run, sample};
+use crate::fixture::{Folder, engine, repeated, run, sample};
+
+/// So often the sample is in a session: some presets leave the newest 40,000 tokens of results alone.
+const TIMES: usize = 4;
 
 /// Writes something under each heading that a prompt asks for.
 fn obeys(prompt: &Prompt) -> String {
@@ -38,15 +41,20 @@ async fn session(engine: &Engine, slot: &str, plugin: &str, preset: Option<&str>
     let folder = Folder::new();
     let preset = preset.map_or_else(String::new, |preset| format!("config = {{ preset = \"{preset}\" }}"));
     let grant = if slot == "compress" || slot == "branch" { "grant = [\"model\"]" } else { "" };
-    let config =
-        format!("[window]\ntokens = 32_000\n[slots]\n{slot} = [\"{plugin}\"]\n[plugins.{plugin}]\n{grant}\n{preset}\n");
-    let config = if slot == "select" || slot == "compress" { config } else { config.replace(&format!("[\"{plugin}\"]"), &format!("\"{plugin}\"")) };
+    let config = format!(
+        "[window]\ntokens = 128_000\n[slots]\n{slot} = [\"{plugin}\"]\n[plugins.{plugin}]\n{grant}\n{preset}\n"
+    );
+    let config = if slot == "select" || slot == "compress" {
+        config
+    } else {
+        config.replace(&format!("[\"{plugin}\"]"), &format!("\"{plugin}\""))
+    };
     let setup = folder.setup_with(engine, &config, Some(model())).await;
     engine.install(setup.unwrap_or_else(|error| panic!("{plugin}, {preset}: {error}")));
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let options = ViewOptions::default().with_loop_limit(engine.setup().target());
     let session = Session::create(engine.clone(), store, NewSession::named("sample"), options).await.unwrap();
-    session.turn().append(sample().to_vec()).await.unwrap();
+    session.turn().append(repeated(sample(), TIMES)).await.unwrap();
     session
 }
 
@@ -77,7 +85,7 @@ async fn outcome(engine: &Engine, slot: &str, plugin: &str, preset: Option<&str>
             }
         }
         "branch" => {
-            let to = sample()[1].id.clone();
+            let to = repeated(sample(), 1)[1].id.clone();
             let left = turn.leave_branch(Some(to), &LeaveOptions::default()).await.unwrap();
             assert_eq!(left.owner.as_deref(), Some(plugin), "{preset:?}");
             ("summarised", format!("{} tokens", session.view().tokens_of(session.view().len() - 1)))

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 /// Something to say below a heading, of some thirty tokens.
-const WORDS: &str = "- the importer and the exporter were changed as planned, and nothing that came up on the way is open\n";
+const WORDS: &str =
+    "- the importer and the exporter were changed as planned, and nothing that came up on the way is open\n";
 
 fn under(headings: &[&str]) -> String {
     headings.iter().map(|heading| format!("{heading}\n{WORDS}\n")).collect()
@@ -39,9 +40,10 @@ pub(crate) fn obedient() -> String {
     lines(&[for_prefix(), for_branch(), settings("repeat"), json!({"answer": history()})])
 }
 
-/// The prompts of a compaction get these lines, one after the other and again from the start.
+/// The prompts of a compaction get these lines, one after the other and again from the start; what is asked of a turn
+/// that was cut is answered well.
 pub(crate) fn playing(answers: &[Value]) -> String {
-    lines(&[&[for_branch(), settings("restart")], answers].concat())
+    lines(&[&[for_prefix(), for_branch(), settings("restart")], answers].concat())
 }
 
 /// What a prompt gets that is answered well.
@@ -67,7 +69,8 @@ pub(crate) fn wrong() -> Vec<(&'static str, Value)> {
 }
 
 fn for_prefix() -> Value {
-    let when = json!({"system_contains": "handover notes", "user_contains": "Begin with the first heading:\n\n### Request"});
+    let when =
+        json!({"system_contains": "handover notes", "user_contains": "Begin with the first heading:\n\n### Request"});
     json!({"answer": prefix(), "when": when})
 }
 

@@ -3,22 +3,12 @@
 use std::sync::Arc;
 
 use contextengine::store::{MemoryStore, SqliteOptions, SqliteStore, Store};
-use contextengine::transcript::{Entry, EntryId};
 
-use crate::fixture::{FIRST_FILE, Folder, PINNED, RULE, engine, everything, exact_engine, first_turn, round, run, sessions};
+use crate::fixture::{
+    FIRST_FILE, Folder, PINNED, RULE, engine, everything, exact_engine, first_turn, round, run, sessions,
+};
 use crate::play::Agent;
 use crate::{check, script};
-
-/// Real sessions need other ids where they are played several times.
-fn again(entries: &[Entry], times: usize) -> Vec<Entry> {
-    let renamed = |round: usize| {
-        entries.iter().cloned().map(move |mut entry| {
-            entry.id = EntryId::new(format!("{round}-{}", entry.id));
-            entry
-        })
-    };
-    (0..times).flat_map(renamed).collect()
-}
 
 #[test]
 fn every_real_session_is_played_to_its_end_within_a_window_that_it_does_not_fit() {
@@ -31,7 +21,7 @@ fn every_real_session_is_played_to_its_end_within_a_window_that_it_does_not_fit(
             let store = SqliteStore::open(folder.path("log.sqlite"), SqliteOptions::default()).await.unwrap();
             let store: Arc<dyn Store> = Arc::new(store);
             let mut agent = Agent::new(&engine, store).await;
-            agent.play(&again(&entries, 1)).await;
+            agent.play(&entries).await;
             check::log(&agent).await;
             println!(
                 "{name}: {} entries, {} requests, {} compactions by {:?}, {} unchanged, {} failed, {} results shortened, \

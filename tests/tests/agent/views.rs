@@ -1,5 +1,7 @@
 //! Any view, and each strategy as a component: an accepted plan, or a decline that says why.
 
+use std::fmt;
+
 use contextengine::hooks::{BranchRequest, Failure, ReduceRequest, Reduction, Trigger, Urgency};
 use contextengine::plan::{DefectKind, GatePolicy, SummaryGate};
 use contextengine::plugin::{CallError, LoadOptions, Plugin};
@@ -30,7 +32,8 @@ fn any_text() -> impl Strategy<Value = String> {
         "\n",
     ]);
     let mixed = prop::collection::vec(hard, 0..40).prop_map(|parts| parts.concat());
-    let long = (mixed.clone(), 1usize..200).prop_map(|(text, times)| text.chars().take(60).collect::<String>().repeat(times));
+    let long =
+        (mixed.clone(), 1usize..200).prop_map(|(text, times)| text.chars().take(60).collect::<String>().repeat(times));
     prop_oneof![4 => mixed, 2 => long, 1 => ".{0,60}", 1 => Just(String::new())]
 }
 
@@ -89,8 +92,11 @@ fn any_session() -> impl Strategy<Value = Vec<Entry>> {
     })
 }
 
+/// Tokens below which a summary can say little.
+const LITTLE: u32 = 2_000;
+
 /// What a strategy is asked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Case {
     entries: Vec<Entry>,
     window: u32,
@@ -99,6 +105,17 @@ struct Case {
     gate: GatePolicy,
     focus: Option<&'static str>,
     with_model: bool,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { window, loop_limit, urgency, gate, focus, with_model, .. } = self;
+        writeln!(f, "{window} {loop_limit:?} {urgency:?} {gate:?} {focus:?} {with_model}")?;
+        for entry in &self.entries {
+            writeln!(f, "{} {:?} {} {:.200?}", entry.id, entry.kind, entry.pinned, entry.blocks)?;
+        }
+        Ok(())
+    }
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
@@ -164,7 +181,9 @@ impl World {
     async fn compress(&self, name: &str, case: &Case, view: &View) -> Result<(), String> {
         let window = Window::new(case.window);
         let pressure = window.pressure(view, Trigger::Manual, Timestamp(0));
-        let gate = SummaryGate::new(case.gate);
+        // Where hardly anything is folded, or may be said, a gate asks for more than there is room for.
+        let has_room = view.tokens() > LITTLE && window.target() > LITTLE;
+        let gate = SummaryGate::new(if has_room { case.gate } else { GatePolicy::Off });
         let mut options = CompactOptions::new(pressure, window.target()).with_urgency(case.urgency).with_gate(gate);
         options.focus = case.focus.map(str::to_owned);
         match self.engine.compact(self.plugin(name), view, &options, self.services(case)).await {
