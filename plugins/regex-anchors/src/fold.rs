@@ -6,7 +6,7 @@
 
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
-use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Outcome, Position, View};
+use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Outcome, Position, View, rules};
 use serde_json::json;
 
 use crate::config::{Config, KEEP_RECENT};
@@ -168,6 +168,7 @@ fn details(gathered: &Gathered, summary: &Summary, cut: &Cut) -> String {
     json!({
         "readFiles": gathered.read_files,
         "modifiedFiles": gathered.modified_files,
+        rules::KEY: summary.constraints,
         "counts": {
             "entries": summary.entries,
             "rounds": summary.rounds,
