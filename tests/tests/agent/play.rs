@@ -104,15 +104,18 @@ impl Agent {
     pub(crate) async fn play(&mut self, entries: &[Entry]) {
         for entry in entries {
             match entry.kind {
-                EntryKind::User => {
-                    if let Some(turn) = self.turn.take() {
-                        turn.complete(None, false).await;
-                    }
-                }
+                EntryKind::User => self.end_turn().await,
                 EntryKind::Assistant => self.request().await.unwrap_or_else(|error| panic!("{}: {error}", entry.id)),
                 _ => {}
             }
             self.append(entry.clone()).await;
+        }
+    }
+
+    /// The next step begins another turn.
+    pub(crate) async fn end_turn(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            turn.complete(None, false).await;
         }
     }
 

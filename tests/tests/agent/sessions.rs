@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contextengine::hooks::Urgency;
 use contextengine::store::{MemoryStore, SqliteOptions, SqliteStore, Store};
 
 use crate::fixture::{
@@ -69,5 +70,47 @@ fn after_twenty_compactions_the_first_turn_still_counts_and_the_context_is_bound
         assert!(agent.commits.iter().all(|commit| commit.owner == "llm-rolling-summary"), "{:?}", agent.substituted);
         assert!(agent.failures.is_empty(), "{:?}", agent.failures);
         println!("{} requests, {} pruned, {} shortened", agent.tokens.len(), agent.pruned, agent.shortened);
+    });
+}
+
+#[test]
+fn strategies_that_take_turns_lose_no_rule_and_no_file() {
+    run(async {
+        // Every strategy follows every other one, and itself.
+        const TURNS: &str = "lrlfllrrfrfflfr";
+        let folder = Folder::new();
+        folder.write("model.jsonl", &script::obedient());
+        let engine = engine();
+        let owned = |letter: char| {
+            let name = match letter {
+                'l' => "llm-rolling-summary",
+                'r' => "regex-anchors",
+                _ => "fresh-window",
+            };
+            let all = r#"["llm-rolling-summary", "regex-anchors", "fresh-window"]"#;
+            (name, everything(24_000).replace(all, &format!("[\"{name}\"]")))
+        };
+        engine.install(folder.setup(&engine, &owned('l').1).await.unwrap());
+        let mut agent = Agent::new(&engine, Arc::new(MemoryStore::new())).await;
+        agent.play(&first_turn()).await;
+        for (at, letter) in TURNS.chars().enumerate() {
+            let (name, config) = owned(letter);
+            engine.install(folder.setup(&engine, &config).await.unwrap());
+            agent.end_turn().await;
+            for entry in round(at, 40, 48_000) {
+                agent.append(entry).await;
+            }
+            agent.compact(Urgency::Soft).await.unwrap();
+            assert_eq!(agent.commits.len(), at + 1, "{:?} {:?}", agent.unchanged, agent.failures);
+            assert_eq!(agent.commits[at].owner, name);
+            agent.request().await.unwrap();
+            let said = check::everything_said(&agent);
+            for told in [RULE, PINNED, FIRST_FILE] {
+                assert!(said.contains(told), "{at}, after {}: {told}", &TURNS[..=at]);
+            }
+            // The strategy without a summary leaves it to the log to say it, and only passes it on.
+            assert!(letter == 'f' || agent.sent.join("\n").contains(RULE), "after {}", &TURNS[..=at]);
+        }
+        check::log(&agent).await;
     });
 }
