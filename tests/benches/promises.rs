@@ -15,7 +15,7 @@ use contextengine::session::{SelectOptions, Session};
 use contextengine::slots::{Origin, Slot, Slots};
 use contextengine::store::{MemoryStore, NewSession, Store};
 use contextengine::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
-use contextengine::transcript::{Entry, Timestamp};
+use contextengine::transcript::{Entry, EntryKind, Timestamp};
 use contextengine::view::{View, ViewOptions};
 use contextengine::{CompactOptions, Compacted, Engine, SelectionStep, Setup, Window};
 use contextengine_sdk::Plugin as _;
@@ -108,6 +108,11 @@ fn select(criterion: &mut Criterion) {
     let view = view(&engine, generate::session(10_000, 5_000_000), window);
     let request = SelectRequest { pressure: pressure(&view, window), incoming: None };
     let mut group = criterion.benchmark_group("select 10,000 entries");
+    // What making a view costs where each text has to be looked up.
+    let entries = view.entries().to_vec();
+    group.bench_function("a view, all looked up", |bencher| {
+        bencher.iter(|| engine.view(entries.clone(), view.options()));
+    });
     for (name, config, pruned) in [
         ("nothing goes", r#"{"start_share": 0, "keep_turns": 100000}"#, false),
         ("the default", "{}", true),
@@ -155,6 +160,18 @@ fn select_in_a_turn(criterion: &mut Criterion) {
         });
         group.bench_function(format!("{name}, in a new turn"), |bencher| {
             bencher.iter(|| tokio.block_on(session.turn().select(&options)).unwrap());
+        });
+        let mut appended = 0;
+        group.bench_function(format!("{name}, after one more entry"), |bencher| {
+            bencher.iter_batched(
+                || {
+                    appended += 1;
+                    let entry = Entry::text(format!("more-{appended}"), EntryKind::Note, "one more");
+                    tokio.block_on(session.append(vec![entry])).unwrap();
+                },
+                |()| tokio.block_on(turn.select(&options)).unwrap(),
+                BatchSize::PerIteration,
+            );
         });
     }
 }
