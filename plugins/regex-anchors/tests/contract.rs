@@ -135,7 +135,8 @@ fn a_blank_message_does_not_pass_for_the_latest_request() {
 #[test]
 fn the_rules_that_a_foreign_summary_stored_become_constraints() {
     let stored = r#"{"constraints": ["Never push to main.", "none"]}"#;
-    let view = pad(MemoryView::new().summary("It went well.").attributed("details", stored)).user("go on");
+    let view = pad(MemoryView::new().summary("It went well.").attributed("details", stored));
+    let view = view.assistant("Done.").user("go on");
     let text = summary(&plan(&eager(), &view, &request(20_000))).text;
     assert_eq!(section(&text, "Constraints").trim(), "- Never push to main.");
 }

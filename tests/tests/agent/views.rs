@@ -181,8 +181,8 @@ impl World {
     async fn compress(&self, name: &str, case: &Case, view: &View) -> Result<(), String> {
         let window = Window::new(case.window);
         let pressure = window.pressure(view, Trigger::Manual, Timestamp(0));
-        // Where hardly anything is folded, or may be said, a gate asks for more than there is room for.
-        let has_room = view.tokens() > LITTLE && window.target() > LITTLE;
+        // Where hardly anything has to be folded, or may be said, a gate asks for more than there is room for.
+        let has_room = window.target() > LITTLE && view.tokens() > window.target() + LITTLE;
         let gate = SummaryGate::new(if has_room { case.gate } else { GatePolicy::Off });
         let mut options = CompactOptions::new(pressure, window.target()).with_urgency(case.urgency).with_gate(gate);
         options.focus = case.focus.map(str::to_owned);
