@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::types::{EntryInfo, EntryKind, Marks, Position, Span};
+use crate::types::{Block, EntryInfo, EntryKind, Marks, Position, Span};
 use crate::view::View;
 
 /// The entries of a view without their texts, and what follows from them.
@@ -41,23 +41,32 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Reads a view: one call, no texts.
+    /// Reads a view: one call, and the words of the latest request.
     pub fn read(view: &dyn View) -> Self {
-        Self::of(view.all())
+        let entries = view.all();
+        // The host's own rule: an image or a blank alone asks for nothing.
+        let says = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
+        let asks = |&(at, entry): &(Position, &EntryInfo)| may_ask(entry) && view.blocks(at).iter().any(says);
+        let mut newest_first = (0..).zip(&entries).collect::<Vec<_>>().into_iter().rev();
+        let latest = newest_first.find(asks).map(|(at, _)| at);
+        Self::with_request(entries, latest)
     }
 
-    /// From entries that were read already: all of a view, from position 0.
+    /// From entries that were read already: all of a view, from position 0. Without their words a blank text of the
+    /// user counts as a request; where such a text may be, use [`read`](Self::read), which decides as the host does.
     pub fn of(entries: Vec<EntryInfo>) -> Self {
+        let latest = (0..).zip(&entries).filter(|(_, entry)| may_ask(entry)).last().map(|(at, _)| at);
+        Self::with_request(entries, latest)
+    }
+
+    fn with_request(entries: Vec<EntryInfo>, latest_request: Option<Position>) -> Self {
         let mut groups: BTreeMap<u32, Vec<Position>> = BTreeMap::new();
         for (at, entry) in (0..).zip(&entries) {
             groups.entry(entry.group).or_default().push(at);
         }
-        // An image alone asks for nothing.
-        let asks = |entry: &EntryInfo| entry.kind == EntryKind::User && entry.bytes > 0;
-        let latest_request = (0..).zip(&entries).filter(|(_, entry)| asks(entry)).last();
         let mut layout = Self {
             suffix: suffix_sums(&entries),
-            latest_request: latest_request.map(|(at, _)| at),
+            latest_request,
             boundary: Vec::new(),
             required: Vec::new(),
             entries,
@@ -220,6 +229,11 @@ fn suffix_sums(entries: &[EntryInfo]) -> Vec<u64> {
     sums
 }
 
+/// Whether it can be a request, as far as that is known without its words.
+fn may_ask(entry: &EntryInfo) -> bool {
+    entry.kind == EntryKind::User && entry.bytes > 0
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use proptest::prelude::*;
@@ -317,6 +331,13 @@ pub(crate) mod tests {
     fn an_image_alone_is_no_request() {
         let view = MemoryView::new().user("look at this").assistant("at what?").user("").image("image/png", 900);
         assert_eq!(Layout::read(&view).latest_request(), Some(0));
+    }
+
+    #[test]
+    fn a_blank_text_is_no_request() {
+        let view = MemoryView::new().user("look at this").assistant("at what?").user(" \n");
+        assert_eq!(Layout::read(&view).latest_request(), Some(0));
+        assert_eq!(Layout::read(&MemoryView::new().user(" ")).latest_request(), None);
     }
 
     #[test]

@@ -99,6 +99,7 @@ mod hooks;
 mod host;
 pub mod memory;
 pub mod plan;
+pub mod rules;
 pub mod sections;
 pub mod transcript;
 mod types;

@@ -9,11 +9,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use contextengine::hooks::{CompressRequest, Pressure, SelectRequest, Trigger};
+use contextengine::plan::{Rules, verify};
 use contextengine::plugin::{LoadOptions, Plugin, Runtime};
+use contextengine::session::{SelectOptions, Session};
+use contextengine::slots::{Origin, Slot, Slots};
+use contextengine::store::{MemoryStore, NewSession, Store};
 use contextengine::tokens::{EntryCounter, TiktokenCounter, TokenCounter, Vocabulary};
-use contextengine::transcript::{Entry, Timestamp};
+use contextengine::transcript::{Entry, EntryKind, Timestamp};
 use contextengine::view::{View, ViewOptions};
-use contextengine::{CompactOptions, Compacted, Engine, Window};
+use contextengine::{CompactOptions, Compacted, Engine, SelectionStep, Setup, Window};
 use contextengine_sdk::Plugin as _;
 use contextengine_sdk::memory::TestHost;
 use contextengine_sdk::{Compressor, Outcome};
@@ -104,6 +108,11 @@ fn select(criterion: &mut Criterion) {
     let view = view(&engine, generate::session(10_000, 5_000_000), window);
     let request = SelectRequest { pressure: pressure(&view, window), incoming: None };
     let mut group = criterion.benchmark_group("select 10,000 entries");
+    // What making a view costs where each text has to be looked up.
+    let entries = view.entries().to_vec();
+    group.bench_function("a view, all looked up", |bencher| {
+        bencher.iter(|| engine.view(entries.clone(), view.options()));
+    });
     for (name, config, pruned) in [
         ("nothing goes", r#"{"start_share": 0, "keep_turns": 100000}"#, false),
         ("the default", "{}", true),
@@ -116,6 +125,53 @@ fn select(criterion: &mut Criterion) {
         assert_eq!(plan.is_some(), pruned, "{name}");
         group.bench_function(name, |bencher| {
             bencher.iter(|| tokio.block_on(instance.select_context(&view, &request)).unwrap());
+        });
+        // What the host does with the plan: verify it, apply it, describe the view that comes of it.
+        let Some(plan) = plan else { continue };
+        let rules = Rules::for_request(request.pressure.budget());
+        group.bench_function(format!("{name}, verify and apply"), |bencher| {
+            let verify = |plan| verify(plan, "tool-prune", &view, &rules, engine.counter()).unwrap().apply();
+            bencher.iter_batched(|| plan.clone(), verify, BatchSize::SmallInput);
+        });
+    }
+}
+
+/// The same as an agent does it, in a turn of a session: everything between the question and the request that goes out.
+fn select_in_a_turn(criterion: &mut Criterion) {
+    let (tokio, engine) = (tokio(), engine());
+    let mut group = criterion.benchmark_group("select 10,000 entries in a turn");
+    for (name, config) in
+        [("the default", r#"{"cache": "ignore"}"#), ("all that is old goes", r#"{"preset": "observation-masking"}"#)]
+    {
+        let plugin = tokio.block_on(engine.load(&component("tool-prune"), LoadOptions::with_config(config))).unwrap();
+        let mut slots = Slots::builder();
+        slots.claim(Slot::Select, &plugin, Origin::here()).unwrap();
+        engine.install(Setup::new(slots.build(), Window::new(200_000)));
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let session = Session::create(engine.clone(), store, NewSession::named(name), ViewOptions::default());
+        let session = tokio.block_on(session).unwrap();
+        tokio.block_on(session.append(generate::session(10_000, 5_000_000))).unwrap();
+        let turn = session.turn();
+        let options = SelectOptions::default();
+        let first = tokio.block_on(turn.select(&options)).unwrap();
+        assert!(matches!(first.steps()[0].1, SelectionStep::Shaped { .. }), "{name}: {:?}", first.steps());
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| tokio.block_on(turn.select(&options)).unwrap());
+        });
+        group.bench_function(format!("{name}, in a new turn"), |bencher| {
+            bencher.iter(|| tokio.block_on(session.turn().select(&options)).unwrap());
+        });
+        let mut appended = 0;
+        group.bench_function(format!("{name}, after one more entry"), |bencher| {
+            bencher.iter_batched(
+                || {
+                    appended += 1;
+                    let entry = Entry::text(format!("more-{appended}"), EntryKind::Note, "one more");
+                    tokio.block_on(session.append(vec![entry])).unwrap();
+                },
+                |()| tokio.block_on(turn.select(&options)).unwrap(),
+                BatchSize::PerIteration,
+            );
         });
     }
 }
@@ -177,5 +233,5 @@ fn counting(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(promises, should_compress, compress, select, start, whole_compaction, counting);
+criterion_group!(promises, should_compress, compress, select, select_in_a_turn, start, whole_compaction, counting);
 criterion_main!(promises);

@@ -3,6 +3,7 @@
 pub mod generate;
 pub mod layouts;
 pub mod native;
+pub mod request;
 
 use std::path::PathBuf;
 

@@ -2,7 +2,6 @@
 //! every call has its result and every result its call.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use contextengine::format::{self, Document, Format};
@@ -10,9 +9,9 @@ use contextengine::plan::{Dropped, Note, Plan, Rewrite, Rules, Segment, Span, Su
 use contextengine::tokens::EntryCounter;
 use contextengine::transcript::{Block, Entry, EntryKind, Reasoning, Role, ToolCall, ToolResult};
 use contextengine::view::{View, ViewOptions};
+use contextengine_tests::request::{check_pairing, messages};
 use contextengine_tests::{Bytes, cases, layouts};
 use proptest::prelude::*;
-use serde_json::Value;
 
 fn view(entries: Vec<Entry>) -> View {
     let entries = entries.into_iter().enumerate().map(|(at, mut entry)| {
@@ -91,35 +90,6 @@ fn segments(fates: &[char]) -> Vec<Segment> {
         at = span.end;
     }
     segments
-}
-
-/// The rule of OpenAI's chat: after a message with calls come the results of exactly these calls, and nothing else
-/// does; no result stands anywhere else.
-fn check_pairing(messages: &[Value]) -> Result<(), String> {
-    let mut open: HashSet<&str> = HashSet::new();
-    for message in messages {
-        if message["role"] == "tool" {
-            let id = message["tool_call_id"].as_str().ok_or("a result without an id")?;
-            if !open.remove(id) {
-                return Err(format!("result `{id}` answers no open call"));
-            }
-            continue;
-        }
-        if !open.is_empty() {
-            return Err(format!("{open:?} are not answered before {message}"));
-        }
-        for call in message["tool_calls"].as_array().into_iter().flatten() {
-            if !open.insert(call["id"].as_str().ok_or("a call without an id")?) {
-                return Err(format!("one id for two calls: {message}"));
-            }
-        }
-    }
-    if open.is_empty() { Ok(()) } else { Err(format!("{open:?} are not answered at the end")) }
-}
-
-fn messages(view: &View) -> Vec<Value> {
-    let written = format::convert(view.entries(), Format::OpenAiChat).unwrap();
-    serde_json::from_slice::<Value>(&written.bytes).unwrap().as_array().unwrap().clone()
 }
 
 #[test]

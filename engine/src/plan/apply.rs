@@ -111,12 +111,11 @@ impl Maker<'_> {
         let Some(original) = self.view.entry(rewrite.at) else {
             return;
         };
-        let mut entry = Entry::clone(original);
+        let mut entry = original.with_text(&rewrite.text);
         // Behind a second rewrite stands the original, not the first.
         if !original.is_edited() {
             entry.replaces = vec![Arc::clone(original)];
         }
-        entry.replace_text(&rewrite.text);
         self.push(entry);
     }
 

@@ -66,7 +66,7 @@ struct Shared {
 struct State {
     head: Head,
     context: Context,
-    /// Made when first asked for.
+    /// Made when first asked for. It may lag behind the context, which grows at its end; what it holds was counted.
     view: Option<View>,
 }
 
@@ -188,7 +188,6 @@ impl Session {
         let mut state = self.state();
         state.head = appended.head;
         state.context.append(entries.into_iter().map(Arc::new));
-        state.view = None;
         Ok(())
     }
 
@@ -275,10 +274,12 @@ impl Session {
     /// What the model sees now.
     pub fn view(&self) -> View {
         let mut state = self.state();
-        if let Some(view) = &state.view {
-            return view.clone();
-        }
-        let view = self.shared.engine.view(state.context.entries().to_vec(), self.shared.options);
+        let entries = state.context.entries();
+        let view = match &state.view {
+            Some(view) if view.entries().len() == entries.len() => return view.clone(),
+            Some(view) => view.renewed(entries.to_vec(), self.shared.engine.counter()),
+            None => self.shared.engine.view(entries.to_vec(), self.shared.options),
+        };
         state.view = Some(view.clone());
         view
     }

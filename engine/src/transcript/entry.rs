@@ -168,18 +168,36 @@ impl Entry {
 
     /// Puts a text in the place of the first one, words or result, and takes further ones out. Images stay.
     pub fn replace_text(&mut self, text: &str) {
+        self.blocks = self.blocks_with(text);
+    }
+
+    /// The same entry with [another text](Self::replace_text). The text that goes is not copied.
+    pub fn with_text(&self, text: &str) -> Self {
+        Self {
+            id: self.id.clone(),
+            parent: self.parent.clone(),
+            kind: self.kind,
+            role: self.role,
+            blocks: self.blocks_with(text),
+            at: self.at,
+            pinned: self.pinned,
+            source: self.source.clone(),
+            replaces: self.replaces.clone(),
+            compaction: self.compaction.clone(),
+        }
+    }
+
+    fn blocks_with(&self, text: &str) -> Vec<Block> {
         let mut new = Some(text.to_owned());
-        self.blocks.retain_mut(|block| match block {
-            Block::ToolResult(result) => new.take().is_some_and(|new| {
-                result.text = new;
-                true
+        let blocks = self.blocks.iter().filter_map(|block| match block {
+            Block::ToolResult(result) => new.take().map(|text| {
+                let (call_id, name) = (result.call_id.clone(), result.name.clone());
+                Block::ToolResult(ToolResult { call_id, name, text, failed: result.failed })
             }),
-            Block::Text(words) => new.take().is_some_and(|new| {
-                *words = new;
-                true
-            }),
-            _ => true,
+            Block::Text(_) => new.take().map(Block::Text),
+            other => Some(other.clone()),
         });
+        blocks.collect()
     }
 
     /// The host replaced the text that the session recorded.

@@ -54,6 +54,17 @@ impl View {
         Self::with_tokens(entries, tokens, options)
     }
 
+    /// A view of these entries, made as this one was. What this one holds at the same place is not counted again: hashing
+    /// all texts to look their tokens up costs more than everything else.
+    pub(crate) fn renewed(&self, entries: Vec<Arc<Entry>>, counter: &EntryCounter) -> Self {
+        let known = |at: usize, entry: &Arc<Entry>| match self.inner.entries.get(at) {
+            Some(same) if Arc::ptr_eq(same, entry) => self.inner.infos[at].tokens,
+            _ => counter.entry(entry),
+        };
+        let tokens = entries.iter().enumerate().map(|(at, entry)| known(at, entry)).collect();
+        Self::with_tokens(entries, tokens, self.inner.options)
+    }
+
     /// A view of entries whose tokens are known already; `tokens` holds one figure per entry.
     pub(crate) fn with_tokens(entries: Vec<Arc<Entry>>, tokens: Vec<u32>, options: ViewOptions) -> Self {
         let (infos, tools) = info::describe(&entries, &tokens, options);

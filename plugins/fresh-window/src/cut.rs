@@ -24,11 +24,11 @@ pub(crate) struct Cut {
 
 /// Decides what stays so that it and the text are within the target, where that is possible.
 pub(crate) fn cut(view: &dyn View, layout: &Layout, target: u32, config: &Config, corrections: &Corrections) -> Cut {
-    let request = current_request(view, layout);
+    let request = layout.latest_request();
     let mut stay: BTreeSet<u32> = BTreeSet::new();
     for at in 0..layout.len() {
         let Some(entry) = layout.entry(at) else { continue };
-        let must = layout.is_required(at) || entry.kind == EntryKind::System || request == Some(at);
+        let must = layout.is_required(at) || entry.kind == EntryKind::System;
         if must || corrections.keep.contains(&at) {
             stay.insert(entry.group);
         }
@@ -105,15 +105,6 @@ fn divide(layout: &Layout, request: Option<Position>, stay: &BTreeSet<u32>) -> C
         }
     }
     cut
-}
-
-/// The newest words of the user: what is being worked on. An image or a blank alone asks for nothing.
-fn current_request(view: &dyn View, layout: &Layout) -> Option<Position> {
-    let says = |at: &Position| {
-        let is_user = layout.entry(*at).is_some_and(|entry| entry.kind == EntryKind::User && entry.bytes > 0);
-        is_user && !view.text(*at, None).trim().is_empty()
-    };
-    (0..layout.len()).rev().find(says)
 }
 
 /// From where on entries stay if there is room.

@@ -6,7 +6,7 @@
 
 use contextengine_sdk::files::{self, Operations};
 use contextengine_sdk::transcript::{one_line, quotable};
-use contextengine_sdk::{EntryKind, Position, Span, View};
+use contextengine_sdk::{EntryKind, Position, Span, View, rules};
 
 use crate::config::Config;
 use crate::text;
@@ -24,6 +24,9 @@ pub(crate) struct Folded {
     /// Summaries by others.
     pub(crate) earlier: String,
     pub(crate) files: Operations,
+    /// Rules of the user that folded summaries stored, oldest first: nothing that is read here, but what a strategy that
+    /// comes after this one may know.
+    pub(crate) rules: Vec<String>,
     /// The latest folded words of the model.
     pub(crate) last_words: String,
     /// Entries that are folded for the first time.
@@ -68,13 +71,20 @@ impl Folded {
         self.requests.extend(before.requests);
         self.notes.extend(before.notes);
         self.carry_text(&before.earlier);
-        self.files.extend(files::recorded(view, at));
+        self.record(view, at);
         true
     }
 
     fn carry(&mut self, view: &dyn View, at: Position) {
-        self.files.extend(files::recorded(view, at));
+        self.record(view, at);
         self.carry_text(&quotable(view.text(at, None).trim()));
+    }
+
+    fn record(&mut self, view: &dyn View, at: Position) {
+        self.files.extend(files::recorded(view, at));
+        let known = rules::recorded(view, at).into_iter().filter(|rule| !self.rules.contains(rule));
+        let new: Vec<String> = known.collect();
+        self.rules.extend(new);
     }
 
     fn carry_text(&mut self, text: &str) {

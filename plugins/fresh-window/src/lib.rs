@@ -16,7 +16,7 @@ mod text;
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
 use contextengine_sdk::{
-    CompressRequest, Compressor, Decision, Description, Failure, Host, Outcome, Plugin, Pressure, Urgency, View,
+    CompressRequest, Compressor, Decision, Description, Failure, Host, Outcome, Plugin, Pressure, Urgency, View, rules,
 };
 use serde_json::json;
 
@@ -130,15 +130,18 @@ impl FreshWindow {
     }
 }
 
-/// JSON for programs: the sums over all rounds, and all files.
+/// JSON for programs: the sums over all rounds, all files, and the rules that folded summaries stored.
 fn details(folded: &Folded) -> String {
-    json!({
+    let mut details = json!({
         "entries": folded.entries,
         "turns": folded.turns,
         "tokens": folded.tokens,
         "compactions": folded.compactions,
         "readFiles": folded.files.only_read().collect::<Vec<_>>(),
         "modifiedFiles": folded.files.modified,
-    })
-    .to_string()
+    });
+    if !folded.rules.is_empty() {
+        details[rules::KEY] = json!(folded.rules);
+    }
+    details.to_string()
 }

@@ -192,3 +192,19 @@ fn where_nothing_is_gained_nothing_is_done() {
         assert!(reason.contains(words), "{reason}");
     }
 }
+
+#[test]
+fn rules_that_folded_summaries_stored_are_passed_on() {
+    let stored = r#"{"constraints": ["Never push.", "Use tabs."]}"#;
+    let long = "It went well. ".repeat(200);
+    let view = MemoryView::new().summary(long.as_str()).attributed("details", stored).user("go on");
+    let first = summary(&plan("{}", &view, 600));
+    assert_eq!(details(&first)["constraints"], json!(["Never push.", "Use tabs."]));
+    let view = MemoryView::new()
+        .summary(first.text)
+        .attributed("details", first.details.unwrap())
+        .user(long.as_str())
+        .assistant(long.as_str())
+        .user("go on");
+    assert_eq!(details(&summary(&plan("{}", &view, 600)))["constraints"], json!(["Never push.", "Use tabs."]));
+}

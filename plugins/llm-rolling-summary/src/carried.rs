@@ -1,17 +1,15 @@
 //! What goes from one compaction to the next beside the text: JSON that the host stores with the summary.
 
-use contextengine_sdk::{CompactionRecord, Plugin};
+use contextengine_sdk::{CompactionRecord, Plugin, rules};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::LlmRollingSummary;
+use crate::constraints;
+use crate::escape::masked;
 
 /// The most paths of one list; the newest stay.
 const PATHS: usize = 500;
-
-/// The longest rule, in bytes, and the most rules that are taken over from another author.
-const RULE_BYTES: usize = 400;
-const RULES: usize = 50;
 
 /// The JSON beside a summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -47,8 +45,8 @@ pub(crate) struct Previous {
 }
 
 impl Previous {
-    /// Reads a record of any author. Of another author the text and the lists of files are taken over, and what stands
-    /// below a heading about constraints: a successor that wrote one summary must not cost the user's rules.
+    /// Reads a record of any author. Of another author the text and the lists of files are taken over, the rules that
+    /// it stored, and what stands below a heading about constraints: a successor that wrote one summary must not cost the user's rules.
     pub(crate) fn read(record: &CompactionRecord) -> Self {
         let details: Value = record.details.as_deref().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
         let mut carried = Carried {
@@ -57,7 +55,9 @@ impl Previous {
             ..Carried::default()
         };
         if record.plugin != LlmRollingSummary::ID {
-            carried.constraints = listed_rules(&record.summary);
+            let stored = record.details.as_deref().map(rules::from_details).unwrap_or_default();
+            let known = stored.into_iter().chain(rules::from_text(&record.summary));
+            constraints::extend(&mut carried.constraints, known.map(|rule| masked(&rule)).collect());
             return Self { body: record.summary.clone(), carried };
         }
         carried.rounds = details["rounds"].as_u64().and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
@@ -83,24 +83,6 @@ impl Carried {
         }
         serde_json::to_string(&bounded).unwrap_or_else(|_| "{}".to_owned())
     }
-}
-
-/// Items of lists below headings that speak of constraints or rules.
-fn listed_rules(text: &str) -> Vec<String> {
-    let mut rules = Vec::new();
-    let mut inside = false;
-    for line in text.lines() {
-        if line.starts_with('#') {
-            let heading = line.to_lowercase();
-            inside = heading.contains("constraint") || heading.contains("rules");
-            continue;
-        }
-        let item = line.trim().strip_prefix("- ").map(str::trim).filter(|_| inside);
-        let says = |item: &&str| (4..=RULE_BYTES).contains(&item.len()) && !item.eq_ignore_ascii_case("none");
-        rules.extend(item.filter(says).map(crate::escape::masked));
-    }
-    rules.truncate(RULES);
-    rules
 }
 
 fn strings(list: &Value) -> Vec<String> {
@@ -146,6 +128,9 @@ mod tests {
         let text = "## Constraints\n- Never push.\n- none\n\n## Open\n- Not this one.\n### House rules\n- Use tabs.";
         let read = Previous::read(&record("regex-anchors", text, "{}"));
         assert_eq!(read.carried.constraints, ["Never push.", "Use tabs."]);
+        let stored = r#"{"constraints": ["Never sleep.", "Never push."]}"#;
+        let read = Previous::read(&record("fresh-window", text, stored));
+        assert_eq!(read.carried.constraints, ["Never sleep.", "Never push.", "Use tabs."]);
     }
 
     #[test]

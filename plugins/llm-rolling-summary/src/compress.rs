@@ -6,9 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use contextengine_sdk::budget::ends_bytes;
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
-use contextengine_sdk::{
-    Block, CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Position, Segment, View,
-};
+use contextengine_sdk::{CompressRequest, EntryKind, Failure, Host, Level, Outcome, Plan, Position, Segment, View};
 
 use crate::assemble::{Around, around, completed, fitting_rules, notices, owed};
 use crate::carried::{Carried, Previous};
@@ -46,8 +44,7 @@ pub(crate) fn compress(
     let layout = Layout::read(view);
     let corrections = Corrections::read(&request.corrections);
     let last = view.last_compaction();
-    let asked = newest_words(view, &layout);
-    let fold = match select::select(&layout, asked, last.as_ref().map(|last| last.at), config, request, &corrections) {
+    let fold = match select::select(&layout, last.as_ref().map(|last| last.at), config, request, &corrections) {
         Ok(fold) => fold,
         Err(reason) => return Ok(Outcome::Unchanged(reason)),
     };
@@ -55,13 +52,6 @@ pub(crate) fn compress(
     let record = record::gather(view, &layout, &fold, previous.as_ref(), request, &corrections.lost, config);
     let round = Round { view, host, request, config, layout, corrections, fold, previous };
     round.run(&record, last_answer)
-}
-
-/// The newest entry of the user with words in it: the host takes no other for a request.
-fn newest_words(view: &dyn View, layout: &Layout) -> Option<Position> {
-    let is_user = |at: &Position| layout.entry(*at).is_some_and(|entry| entry.kind == EntryKind::User);
-    let says = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
-    (0..layout.len()).rev().filter(is_user).find(|&at| view.blocks(at).iter().any(says))
 }
 
 /// Everything that one compaction is made from.

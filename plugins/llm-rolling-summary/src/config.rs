@@ -12,7 +12,7 @@ pub struct Config {
     /// Name of a preset, which sets every other key; keys beside it override.
     pub preset: Option<String>,
 
-    /// Compact when less than this is left of the window. 16,384, as Pi.
+    /// Compact when less than this is left of the window; at most a quarter of it counts. 16,384, as Pi.
     pub reserve_tokens: Option<u32>,
     /// Compact from this share of the window on, in percent.
     pub at_percent: Option<f64>,

@@ -31,18 +31,15 @@ pub(crate) struct Fold {
 }
 
 /// Chooses. The error is the reason why there is nothing to do, with the figures.
-///
-/// `asked` is the newest entry of the user that has words; the layout knows no words, so it may take a later one for it.
 pub(crate) fn select(
     layout: &Layout,
-    asked: Option<Position>,
     previous: Option<Position>,
     config: &Config,
     request: &CompressRequest,
     corrections: &Corrections,
 ) -> Result<Fold, String> {
     let head = head(layout, config, previous.is_some());
-    let can = foldable(layout, head, asked);
+    let can = foldable(layout, head);
     let target = u64::from(corrections.tighten(request.target));
     let cut = cut(layout, &can, head, config, request, corrections, target);
     let positions: Vec<Position> = (head..cut).filter(|&at| can[at as usize]).collect();
@@ -97,13 +94,13 @@ fn head(layout: &Layout, config: &Config, compacted: bool) -> Position {
 }
 
 /// Per position, whether it can be folded behind the head: system entries stay, like everything that the host requires.
-fn foldable(layout: &Layout, head: Position, asked: Option<Position>) -> Vec<bool> {
+fn foldable(layout: &Layout, head: Position) -> Vec<bool> {
     let mut can = vec![false; layout.len() as usize];
     for at in layout.foldable(Span::new(head, layout.len())) {
         can[at as usize] = true;
     }
     for (at, entry) in (0..).zip(layout.entries()) {
-        if entry.kind == EntryKind::System || Some(at) == asked {
+        if entry.kind == EntryKind::System {
             for &member in layout.group(at) {
                 can[member as usize] = false;
             }
@@ -243,7 +240,7 @@ mod tests {
 
     fn chosen(view: &MemoryView, config: &str, target: u32) -> Result<Fold, String> {
         let config = Config::from_json(config).unwrap();
-        select(&Layout::read(view), None, None, &config, &request(view, target), &Corrections::default())
+        select(&Layout::read(view), None, &config, &request(view, target), &Corrections::default())
     }
 
     fn turns_of(count: usize) -> MemoryView {
@@ -308,7 +305,7 @@ mod tests {
             request.extras.extend(wish.map(|wish| ("keep_recent".to_owned(), wish.to_owned())));
             let config = Config::from_json(json).unwrap();
             let layout = Layout::read(&view);
-            let fold = select(&layout, None, None, &config, &request, &Corrections::default()).unwrap();
+            let fold = select(&layout, None, &config, &request, &Corrections::default()).unwrap();
             layout.tokens(Span::new(fold.positions.last().unwrap() + 1, layout.len()))
         };
         assert!((19_000..20_000).contains(&kept("{}", None)));

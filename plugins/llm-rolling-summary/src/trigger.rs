@@ -4,6 +4,9 @@ use contextengine_sdk::{Decision, Pressure, Urgency};
 
 use crate::config::Config;
 
+/// A reserve is at most one part of so many of the window.
+const RESERVE_PART: u32 = 4;
+
 /// Hard where the next request does not fit; soft where a configured threshold is passed.
 pub(crate) fn decide(config: &Config, entries: u32, pressure: &Pressure) -> Decision {
     // What the provider counted includes system prompt and tools; the entries do not.
@@ -26,7 +29,9 @@ pub(crate) fn decide(config: &Config, entries: u32, pressure: &Pressure) -> Deci
 fn passed(config: &Config, entries: u32, used: u32, window: u32) -> Option<String> {
     // A window of 0 is one that nobody knows.
     let known = window > 0;
-    if let Some(reserve) = config.reserve_tokens.filter(|&reserve| known && used > window.saturating_sub(reserve)) {
+    // A reserve as large as the window would ask for a compaction before each request. The host caps its own so, too.
+    let reserve = config.reserve_tokens.map(|reserve| reserve.min(window / RESERVE_PART));
+    if let Some(reserve) = reserve.filter(|&reserve| known && used > window.saturating_sub(reserve)) {
         return Some(format!("less than `reserve_tokens` = {reserve} is left"));
     }
     let share = |percent: &f64| known && f64::from(used) >= f64::from(window) * percent / 100.0;
@@ -69,6 +74,8 @@ mod tests {
         let reserve = r#"{"reserve_tokens": 20000}"#;
         assert_eq!(verdict(reserve, 75_000, None, 1), Verdict::Wait, "exactly at the reserve is not over it");
         assert_eq!(verdict(reserve, 75_001, None, 1), Verdict::Compress(Urgency::Soft));
+        assert_eq!(verdict(r#"{"reserve_tokens": 99000}"#, 70_000, None, 1), Verdict::Wait, "at most a quarter");
+        assert_eq!(verdict(r#"{"reserve_tokens": 99000}"#, 70_001, None, 1), Verdict::Compress(Urgency::Soft));
         let percent = r#"{"reserve_tokens": null, "at_percent": 50}"#;
         assert_eq!(verdict(percent, 44_999, None, 1), Verdict::Wait);
         assert_eq!(verdict(percent, 45_000, None, 1), Verdict::Compress(Urgency::Soft));

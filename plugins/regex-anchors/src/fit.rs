@@ -1,8 +1,9 @@
 //! Chooses what of a summary is shown when not all of it fits.
 //!
 //! Every section has a budget of its own; where their sum is more than the whole may take, the sections give way in a
-//! fixed order: names and commands first, the user's words last. Within a section the newest goes first (or what the
-//! focus asks for), and what is chosen is shown in its old order. Tokens are the host's, counted once for each item.
+//! fixed order: names and commands first, then the user's words, and last of all the names without which the host takes
+//! no summary. Within a section the newest goes first (or what the focus asks for), and what is chosen is shown in its
+//! old order. Tokens are the host's, counted once for each item.
 
 use contextengine_sdk::Host;
 
@@ -28,10 +29,10 @@ enum Part {
     Notes,
     Focus,
     Messages,
-    /// Names that the host asked for.
-    Demanded,
     Constraints,
     Goal,
+    /// Names that the host asked for: without them there is no summary at all.
+    Demanded,
 }
 
 const PARTS: [Part; 16] = [
@@ -48,9 +49,9 @@ const PARTS: [Part; 16] = [
     Part::Notes,
     Part::Focus,
     Part::Messages,
-    Part::Demanded,
     Part::Constraints,
     Part::Goal,
+    Part::Demanded,
 ];
 
 /// What an item costs beside its text: the mark, the line end.
@@ -354,7 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn a_small_part_is_not_cut_to_a_quarter() {
+    fn a_small_part_is_not_cut_to_a_quarter_and_names_that_the_host_asked_for_go_last() {
+        let full = [(Part::Goal, 100), (Part::Constraints, 100), (Part::Demanded, 40)];
+        assert_eq!(allocate(&wants(&full), 60), wants(&[(Part::Goal, 20), (Part::Demanded, 40)]));
         let full = [(Part::Anchors, 2000), (Part::Open, 60), (Part::Goal, 20)];
         let left = [(Part::Anchors, 720), (Part::Open, 60), (Part::Goal, 20)];
         assert_eq!(allocate(&wants(&full), 800), wants(&left));

@@ -6,7 +6,7 @@
 
 use contextengine_sdk::cut::Layout;
 use contextengine_sdk::plan::PlanBuilder;
-use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Marks, Outcome, Position, View};
+use contextengine_sdk::{CompressRequest, EntryInfo, EntryKind, Failure, Host, Outcome, Position, View, rules};
 use serde_json::json;
 
 use crate::config::{Config, KEEP_RECENT};
@@ -49,7 +49,7 @@ pub(crate) fn compress(
     let total = infos.iter().map(|info| info.tokens).fold(0_u32, u32::saturating_add);
     let corrections = Corrections::read(&request.corrections);
     let keep_recent = config.keep_recent_tokens.or_else(|| request.keep_recent()).unwrap_or(KEEP_RECENT);
-    let cut = cut(infos, request.target, keep_recent, config, &corrections);
+    let cut = cut(&layout, request.target, keep_recent, config, &corrections);
     let least_saving = (f64::from(total) * config.min_saving).ceil() as u32;
     if cut.fresh == 0 {
         return Ok(Outcome::Unchanged(format!(
@@ -90,16 +90,11 @@ pub(crate) fn compress(
 }
 
 /// Which groups are kept.
-fn cut(infos: &[EntryInfo], target: u32, keep_recent: u32, config: &Config, corrections: &Corrections) -> Cut {
-    let latest_request = infos.iter().rposition(|info| info.kind == EntryKind::User);
-    let must: Set<u32> = infos
-        .iter()
-        .enumerate()
-        .filter(|(at, info)| {
-            info.kind == EntryKind::System
-                || info.marks.intersects(Marks::PINNED | Marks::IN_FLIGHT)
-                || Some(*at) == latest_request
-        })
+fn cut(layout: &Layout, target: u32, keep_recent: u32, config: &Config, corrections: &Corrections) -> Cut {
+    let infos = layout.entries();
+    let must: Set<u32> = (0..)
+        .zip(infos)
+        .filter(|(at, info)| info.kind == EntryKind::System || layout.is_required(*at))
         .map(|(_, info)| info.group)
         .collect();
     let tokens_of =
@@ -173,6 +168,7 @@ fn details(gathered: &Gathered, summary: &Summary, cut: &Cut) -> String {
     json!({
         "readFiles": gathered.read_files,
         "modifiedFiles": gathered.modified_files,
+        rules::KEY: summary.constraints,
         "counts": {
             "entries": summary.entries,
             "rounds": summary.rounds,

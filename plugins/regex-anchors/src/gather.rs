@@ -3,7 +3,7 @@
 //! One pass, in order. What is kept is looked at as well, but only to learn whether the user took something back,
 //! answered a question, or was answered; its text is not copied. Everything copied is masked first.
 
-use contextengine_sdk::{Block, EntryInfo, EntryKind, Marks, Position, Span, View};
+use contextengine_sdk::{Block, EntryInfo, EntryKind, Marks, Position, Span, View, rules};
 
 use crate::anchors::{Finder, Index, Origin};
 use crate::calls::{Deed, cut, deed};
@@ -338,7 +338,12 @@ impl<'a> Gather<'a> {
         let text = text.unwrap_or_else(|| self.view.text(at, None));
         match parse(&text) {
             Some(parsed) => self.take_over(parsed),
-            None => self.foreign(&text),
+            None => {
+                for rule in rules::recorded(self.view, at) {
+                    self.rules.hear(Statement::new(&clean_line(&self.tools.secrets.mask(&rule))), true, "");
+                }
+                self.foreign(&text);
+            }
         }
     }
 

@@ -123,3 +123,20 @@ fn corrections_change_the_next_proposal() {
     let defused = text(&["truncated"]);
     assert!(!defused.contains("```") && !defused.contains('<'), "{defused}");
 }
+
+#[test]
+fn a_blank_message_does_not_pass_for_the_latest_request() {
+    let view = pad(MemoryView::new().user("Fix the importer.")).user(" \n").assistant("What is it?");
+    let plan = plan(&eager(), &view, &request(20_000));
+    let folded: Vec<u32> = summary(&plan).covers.iter().flat_map(|span| span.positions()).collect();
+    assert!(!folded.contains(&0) && folded.contains(&1), "{folded:?}");
+}
+
+#[test]
+fn the_rules_that_a_foreign_summary_stored_become_constraints() {
+    let stored = r#"{"constraints": ["Never push to main.", "none"]}"#;
+    let view = pad(MemoryView::new().summary("It went well.").attributed("details", stored));
+    let view = view.assistant("Done.").user("go on");
+    let text = summary(&plan(&eager(), &view, &request(20_000))).text;
+    assert_eq!(section(&text, "Constraints").trim(), "- Never push to main.");
+}

@@ -199,7 +199,11 @@ impl PlanBuilder {
     }
 
     /// The plan: every position exactly once, in order.
-    pub fn build(self) -> Plan {
+    ///
+    /// A summary that stands for entries behind the last kept one goes to the end where the request would otherwise end
+    /// with the model's words: hosts refuse that, as the model would have nothing to answer.
+    pub fn build(mut self) -> Plan {
+        self.answer_the_model();
         let open = self.layout.gaps_outside_groups(|at| stays(self.fates[at as usize]));
         let inserts = placed(self.inserts, &open);
         let mut rewrites: Vec<Option<Rewrite>> = self.rewrites.into_iter().map(Some).collect();
@@ -217,6 +221,28 @@ impl PlanBuilder {
             }
         }
         Plan { segments }
+    }
+
+    /// Moves the newest summary behind the model's last words, if nothing else would stand there.
+    fn answer_the_model(&mut self) {
+        let kind = |at: Position| self.layout.entry(at).map(|entry| entry.kind);
+        let spoken = |at: &Position| kind(*at) != Some(EntryKind::System);
+        let staying = || (0..self.layout.len()).filter(|&at| stays(self.fates[at as usize])).filter(spoken);
+        let (Some(first), Some(last)) = (staying().next(), staying().last()) else { return };
+        // A request that began with the user's words has to begin so.
+        let begins = (0..self.layout.len()).find(spoken).and_then(kind) == Some(EntryKind::Assistant);
+        let is_models = |at: Position| kind(at) == Some(EntryKind::Assistant);
+        let end = self.layout.len();
+        let covers_newer = |insert: &&mut Insert| match &insert.segment {
+            Segment::Summary(summary) => summary.covers.last().is_some_and(|span| span.end > last + 1),
+            _ => false,
+        };
+        if !is_models(last) || is_models(first) && !begins {
+            return;
+        }
+        if let Some(newest) = self.inserts.iter_mut().rfind(covers_newer) {
+            newest.before = end;
+        }
     }
 
     fn set(&mut self, positions: &[Position], fate: Fate) {

@@ -153,3 +153,18 @@ fn rewrites_notes_and_drops_stand_in_order() {
         .collect();
     assert_eq!(kinds, ["keep", "drop", "keep", "drop", "rewrite", "keep", "note"]);
 }
+
+#[test]
+fn a_summary_stands_at_the_end_where_the_model_would_have_nothing_to_answer() {
+    let view = MemoryView::new().assistant("old").assistant("kept").pinned().summary("what was");
+    let mut plan = PlanBuilder::new(&view);
+    plan.fold([0, 2], "all of it").unwrap();
+    let segments = plan.build().segments;
+    assert!(matches!(segments[..], [Segment::Keep(_), Segment::Summary(_)]), "{segments:?}");
+    // A request that begins with the user's words does so afterwards, too.
+    let view = MemoryView::new().user(" ").assistant("kept").pinned().summary("what was");
+    let mut plan = PlanBuilder::new(&view);
+    plan.fold([0, 2], "all of it").unwrap();
+    let segments = plan.build().segments;
+    assert!(matches!(segments[..], [Segment::Summary(_), Segment::Keep(_)]), "{segments:?}");
+}

@@ -169,6 +169,7 @@ pub fn assert_accounted(view: &MemoryView, plan: &Plan) {
         assert!(!(info.marks.intersects(Marks::PINNED | Marks::IN_FLIGHT) && folded[at]), "{at} must stay");
         assert!(!(info.kind == EntryKind::System && folded[at]), "system entries stay");
     }
-    let latest = infos.iter().rposition(|info| info.kind == EntryKind::User);
+    let says = |at: &usize| infos[*at].kind == EntryKind::User && !view.text(*at as Position, None).trim().is_empty();
+    let latest = (0..infos.len()).rev().find(says);
     assert!(latest.is_none_or(|at| !folded[at]), "the latest request stays");
 }
