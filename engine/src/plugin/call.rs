@@ -41,7 +41,7 @@ pub(super) enum Call {
     BeforeCompress,
     AfterCompress,
     Tools,
-    CallTool,
+    RunTool,
 }
 
 impl Call {
@@ -59,7 +59,7 @@ impl Call {
             Call::BeforeCompress => "before-compress",
             Call::AfterCompress => "after-compress",
             Call::Tools => "tools",
-            Call::CallTool => "call",
+            Call::RunTool => "call",
         }
     }
 
@@ -68,7 +68,7 @@ impl Call {
             Call::Start | Call::Describe | Call::Configure | Call::Tools => Activity::Setup,
             Call::ShouldCompress => Activity::Decision,
             Call::OnTurnComplete | Call::BeforeCompress | Call::AfterCompress => Activity::Observation,
-            Call::Compress | Call::SelectContext | Call::Reduce | Call::SummarizeBranch | Call::CallTool => {
+            Call::Compress | Call::SelectContext | Call::Reduce | Call::SummarizeBranch | Call::RunTool => {
                 Activity::Hook
             }
         }

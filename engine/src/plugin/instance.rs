@@ -202,7 +202,7 @@ impl Instance {
     /// Runs a tool. `arguments` is the JSON object that the agent's model wrote, the answer the tool's result.
     pub async fn call_tool(&mut self, name: &str, arguments: &str, view: &View) -> Result<String, CallError> {
         let guest = self.guests.toolbox()?;
-        let mut run = self.begin(Call::CallTool, Some(view))?;
+        let mut run = self.begin(Call::RunTool, Some(view))?;
         let view = run.view();
         let answer = run.watch.wait(guest.call_call(&mut run.store, name, arguments, view)).await;
         self.finish(run, answer)?.map_err(failed)

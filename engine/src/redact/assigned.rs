@@ -167,10 +167,10 @@ fn kind(name: &[u8]) -> Option<Kind> {
     let plain: &[u8] = plain;
     let ends = |known: &&str| plain.ends_with(known.as_bytes());
     // `PWD` of a shell is a folder.
-    if CHOSEN.iter().any(|known| ends(known)) && name != b"PWD" && plain != b"oldpwd" {
+    if CHOSEN.iter().any(&ends) && name != b"PWD" && plain != b"oldpwd" {
         return Some(Kind::Chosen);
     }
-    (MADE.iter().any(|known| ends(known)) && !NOT_SECRET.iter().any(|known| ends(known))).then_some(Kind::Made)
+    (MADE.iter().any(&ends) && !NOT_SECRET.iter().any(&ends)).then_some(Kind::Made)
 }
 
 /// What stands between the name and its value, and where the value begins, its quote included.

@@ -32,7 +32,9 @@ impl PluginState for FromStore {
         reach: Reach,
         key: &'a str,
     ) -> ServiceFuture<'a, Result<Option<Vec<u8>>, String>> {
-        Box::pin(async move { self.store.state(plugin, self.scope(reach), key).await.map_err(words) })
+        Box::pin(
+            async move { self.store.state(plugin, self.scope(reach), key).await.map_err(|error| error.to_string()) },
+        )
     }
 
     fn set<'a>(
@@ -42,11 +44,15 @@ impl PluginState for FromStore {
         key: &'a str,
         value: &'a [u8],
     ) -> ServiceFuture<'a, Result<(), String>> {
-        Box::pin(async move { self.store.set_state(plugin, self.scope(reach), key, value).await.map_err(words) })
+        Box::pin(async move {
+            self.store.set_state(plugin, self.scope(reach), key, value).await.map_err(|error| error.to_string())
+        })
     }
 
     fn delete<'a>(&'a self, plugin: &'a str, reach: Reach, key: &'a str) -> ServiceFuture<'a, Result<(), String>> {
-        Box::pin(async move { self.store.delete_state(plugin, self.scope(reach), key).await.map_err(words) })
+        Box::pin(async move {
+            self.store.delete_state(plugin, self.scope(reach), key).await.map_err(|error| error.to_string())
+        })
     }
 
     fn keys<'a>(
@@ -55,7 +61,9 @@ impl PluginState for FromStore {
         reach: Reach,
         prefix: &'a str,
     ) -> ServiceFuture<'a, Result<Vec<String>, String>> {
-        Box::pin(async move { self.store.state_keys(plugin, self.scope(reach), prefix).await.map_err(words) })
+        Box::pin(async move {
+            self.store.state_keys(plugin, self.scope(reach), prefix).await.map_err(|error| error.to_string())
+        })
     }
 }
 
@@ -63,7 +71,7 @@ impl Recall for FromStore {
     fn search<'a>(&'a self, query: &'a str, limit: u32) -> ServiceFuture<'a, Result<Vec<Passage>, String>> {
         Box::pin(async move {
             let search = Search::new(self.session, query).with_limit(limit);
-            let found = self.store.search(search).await.map_err(words)?;
+            let found = self.store.search(search).await.map_err(|error| error.to_string())?;
             let passages = found.hits.into_iter().map(|hit| Passage {
                 id: hit.id.as_str().to_owned(),
                 snippet: hit.snippet,
@@ -87,10 +95,6 @@ impl Recall for FromStore {
     }
 }
 
-fn words(error: StoreError) -> String {
-    error.to_string()
-}
-
 impl Session {
     /// The services with state and recall of this session, where they bring none of their own.
     #[must_use]
@@ -98,7 +102,7 @@ impl Session {
         let store: Arc<FromStore> =
             Arc::new(FromStore { store: Arc::clone(&self.shared.store), session: self.shared.key });
         services.state.get_or_insert_with(|| Arc::clone(&store) as Arc<dyn PluginState>);
-        services.recall.get_or_insert_with(|| store);
+        services.recall.get_or_insert(store);
         services
     }
 }

@@ -202,7 +202,7 @@ async fn the_whole_configuration_of_the_page_binds_what_it_says() {
     let config = Layers::new().named(file).load().unwrap_or_else(|error| panic!("{error}"));
     let engine = Engine::builder().counter(TiktokenCounter::new(Vocabulary::default())).build().unwrap();
     let setup = config.assemble(&engine, &Shipped).await.unwrap_or_else(|error| panic!("{error}"));
-    let names = |slot| setup.slots.bindings(slot).iter().map(|binding| binding.id()).collect::<Vec<_>>();
+    let names = |slot| setup.slots.bindings(slot).iter().map(contextengine::slots::Binding::id).collect::<Vec<_>>();
     assert_eq!(names(Slot::Ingest), ["result-reducer"]);
     assert_eq!(names(Slot::Select), ["tool-prune"]);
     assert_eq!(names(Slot::Compress), ["llm-rolling-summary", "regex-anchors"]);
