@@ -73,7 +73,7 @@ pub(crate) enum Command {
         override_usage = "ctxe compact [OPTIONS] <FILE | --session <NAME>>",
         after_help = after_help(COMPACT_EXAMPLES)
     )]
-    Compact(CompactArgs),
+    Compact(Box<CompactArgs>),
     /// Show what fills the context of a session: kinds of messages, the largest ones, tools.
     ///
     /// The context is what the model would see next: without what earlier compactions replaced, and without other
