@@ -93,7 +93,7 @@ fn strategies_that_take_turns_lose_no_rule_and_no_file() {
         engine.install(folder.setup(&engine, &owned('l').1).await.unwrap());
         let mut agent = Agent::new(&engine, Arc::new(MemoryStore::new())).await;
         agent.play(&first_turn()).await;
-        for (at, letter) in TURNS.chars().enumerate() {
+        for (at, letter) in TURNS.char_indices() {
             let (name, config) = owned(letter);
             engine.install(folder.setup(&engine, &config).await.unwrap());
             agent.end_turn().await;

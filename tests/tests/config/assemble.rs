@@ -88,7 +88,7 @@ fn a_file_becomes_a_setup() {
         "#,
     )
     .unwrap();
-    let bound = |slot| setup.slots.bindings(slot).iter().map(|binding| binding.id()).collect::<Vec<_>>();
+    let bound = |slot| setup.slots.bindings(slot).iter().map(contextengine::slots::Binding::id).collect::<Vec<_>>();
     assert_eq!(bound(Slot::Compress), ["regex-anchors", "hostile-guest"]);
     assert_eq!(bound(Slot::Select), ["selector-guest"]);
     assert!(bound(Slot::Ingest).is_empty() && setup.slots.strict());

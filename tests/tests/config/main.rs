@@ -32,6 +32,7 @@ impl Folder {
     }
 
     /// A message without the name of the folder.
+    #[allow(clippy::needless_pass_by_value, reason = "errors and texts alike, without a borrow at every call")]
     pub(crate) fn shown(&self, message: impl ToString) -> String {
         let folder = format!("{}/", self.0.path().display());
         let real = format!("{}/", self.0.path().canonicalize().unwrap().display());

@@ -50,7 +50,7 @@ fn a_project_that_nobody_trusts_may_not_load_grant_raise_or_name_a_model() {
         let key = line.split(' ').next().unwrap();
         assert!(refused(&error).contains(&key.to_owned()), "{line}: {error}");
         let said = folder.shown(&error);
-        assert!(said.starts_with(&format!("repo/contextengine.toml:1:")), "{said}");
+        assert!(said.starts_with("repo/contextengine.toml:1:"), "{said}");
         assert!(
             said.contains("[trust] projects") && said.contains("user.toml") && said.contains("--trust-project"),
             "{said}"
