@@ -128,7 +128,7 @@ fn a_summary_of_the_work_on_the_latest_request_stands_behind_it() {
     let places: Vec<&str> = plan
         .segments
         .iter()
-        .map(|segment| if matches!(segment, contextengine_sdk::Segment::Keep(_)) { "keep" } else { "summary" })
+        .map(|segment| if matches!(segment, Segment::Keep(_)) { "keep" } else { "summary" })
         .collect();
     assert_eq!(places, ["keep", "summary"], "{plan:?}");
 }

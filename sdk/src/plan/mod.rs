@@ -228,7 +228,7 @@ impl PlanBuilder {
         let kind = |at: Position| self.layout.entry(at).map(|entry| entry.kind);
         let spoken = |at: &Position| kind(*at) != Some(EntryKind::System);
         let staying = || (0..self.layout.len()).filter(|&at| stays(self.fates[at as usize])).filter(spoken);
-        let (Some(first), Some(last)) = (staying().next(), staying().last()) else { return };
+        let (Some(first), Some(last)) = (staying().next(), staying().next_back()) else { return };
         // A request that began with the user's words has to begin so.
         let begins = (0..self.layout.len()).find(spoken).and_then(kind) == Some(EntryKind::Assistant);
         let is_models = |at: Position| kind(at) == Some(EntryKind::Assistant);
