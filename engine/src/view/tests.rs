@@ -165,3 +165,15 @@ fn details_of_any_summary_are_an_attribute_and_other_entries_have_none() {
     assert_eq!(view.attribute(1, "id").as_deref(), Some("u"));
     assert_eq!(view.attribute(9, "id"), None);
 }
+
+#[test]
+fn a_view_that_grew_is_the_same_as_one_that_is_made_anew() {
+    let counter = EntryCounter::new(Bytes);
+    let mut entries: Vec<Arc<Entry>> = (0..6).map(|at| Arc::new(user(&format!("request {at}")))).collect();
+    let before = View::new(entries[..3].to_vec(), &counter, ViewOptions::default());
+    // Not what the view holds at this place: it has to be counted.
+    entries[1] = Arc::new(user("another request, which is longer"));
+    let grown = before.renewed(entries.clone(), &counter);
+    let anew = View::new(entries, &counter, ViewOptions::default());
+    assert_eq!((grown.infos(), grown.tokens()), (anew.infos(), anew.tokens()));
+}

@@ -41,14 +41,12 @@ async fn session(engine: &Engine, slot: &str, plugin: &str, preset: Option<&str>
     let folder = Folder::new();
     let preset = preset.map_or_else(String::new, |preset| format!("config = {{ preset = \"{preset}\" }}"));
     let grant = if slot == "compress" || slot == "branch" { "grant = [\"model\"]" } else { "" };
-    let config = format!(
-        "[window]\ntokens = 128_000\n[slots]\n{slot} = [\"{plugin}\"]\n[plugins.{plugin}]\n{grant}\n{preset}\n"
-    );
-    let config = if slot == "select" || slot == "compress" {
-        config
-    } else {
-        config.replace(&format!("[\"{plugin}\"]"), &format!("\"{plugin}\""))
+    // Some slots take one name, the others a list.
+    let bound = match slot {
+        "ingest" | "branch" => format!("{slot} = \"{plugin}\""),
+        _ => format!("{slot} = [\"{plugin}\"]"),
     };
+    let config = format!("[window]\ntokens = 128_000\n[slots]\n{bound}\n[plugins.{plugin}]\n{grant}\n{preset}\n");
     let setup = folder.setup_with(engine, &config, Some(model())).await;
     engine.install(setup.unwrap_or_else(|error| panic!("{plugin}, {preset}: {error}")));
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
