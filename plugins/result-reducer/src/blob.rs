@@ -12,7 +12,7 @@ const BINARY_ONE_IN: usize = 10;
 
 /// The text with notes in the place of data of at least `least` bytes; `None` where there is none.
 pub(crate) fn replace(text: &str, least: usize) -> Option<String> {
-    if text.len() >= least && is_binary(text) {
+    if is_binary(text, least) {
         return Some(notes::data(text.len(), "binary data"));
     }
     let found = blobs(text, least);
@@ -50,11 +50,13 @@ fn is_wrapped_data(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-fn is_binary(text: &str) -> bool {
+/// Whether there is enough that is no text for `least` bytes of data. A line of text behind it changes nothing: what was
+/// none before is none with that line.
+fn is_binary(text: &str, least: usize) -> bool {
     let is_none =
         |c: &char| *c == '\u{fffd}' || (c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{1b}' | '\u{8}'));
     let none = text.chars().filter(is_none).count();
-    none * BINARY_ONE_IN > text.chars().count()
+    none * BINARY_ONE_IN > text.chars().count().max(least.saturating_sub(1))
 }
 
 /// Runs of data within a line, and blocks of lines that are data cut to one width.
@@ -155,6 +157,17 @@ mod tests {
         for text in [paths, code, "word ".repeat(200), "ä".repeat(2_000)] {
             assert_eq!(replace(&text, LEAST), None);
         }
+    }
+
+    #[test]
+    fn a_line_of_text_behind_it_makes_nothing_binary() {
+        let text = "0 \u{b}\u{80} 0\n".repeat(9);
+        // Two characters a line that are none, and one in ten is enough.
+        let least = 9 * 2 * BINARY_ONE_IN + 1;
+        assert_eq!(replace(&text, least), None);
+        let longer = format!("{text}[Shortened from 5000 to 300 tokens. All of it can be recalled by the id e17]");
+        assert!(longer.len() > text.len() && replace(&longer, least).is_none());
+        assert!(replace(&text, least - 1).is_some() && replace(&longer, least - 1).is_some());
     }
 
     #[test]

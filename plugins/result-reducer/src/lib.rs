@@ -60,8 +60,9 @@ impl Reducer for ResultReducer {
             return Ok(Reduction::Keep);
         }
         let limits = Limits::of(&self.config, request.window);
-        let mut text = Cow::Borrowed(result.text.as_str());
-        let mut tokens = request.tokens;
+        let own = without_hosts_line(&result.text);
+        let mut tokens = if own.len() == result.text.len() { request.tokens } else { host.count(own) };
+        let mut text = Cow::Borrowed(own);
         // What one pass leaves can give the next one something to do: lines that were apart stand together now. So the
         // passes go on until one changes nothing, and then another one would not, either.
         for _ in 0..PASSES {
@@ -175,6 +176,15 @@ impl Pass<'_> {
         let text = budget::ends_bytes(text, self.limits.bytes, shape.head_percent());
         let fitting = self.host.fit(&text, self.limits.tokens) as usize;
         budget::head_bytes(&text, fitting).to_owned()
+    }
+}
+
+/// The text before the line in which a host says that it was shortened: a result that comes by once more is judged as
+/// it was then.
+fn without_hosts_line(text: &str) -> &str {
+    match text.rsplit_once('\n') {
+        Some((own, last)) if last.starts_with("[Shortened from ") && last.ends_with(']') => own,
+        _ => text,
     }
 }
 
