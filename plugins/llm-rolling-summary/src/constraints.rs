@@ -69,10 +69,22 @@ const STRONG: [&str; 4] = ["must", "never", "make sure", "under no circumstances
 const PARTS: [&str; 10] =
     ["不要", "必须", "禁止", "务必", "只能", "不得", "必ず", "しないで", "してはいけない", "絶対に"];
 
+/// Words that announce a list of constraints, before a colon.
+const ANNOUNCING: [&str; 10] =
+    ["rules", "constraints", "requirements", "conditions", "regeln", "vorgaben", "règles", "reglas", "规则", "ルール"];
+
 /// Constraints in a text of the user, in order.
 pub(crate) fn find(text: &str, further: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
+    let mut add = |text: &str| {
+        let text = contextengine_sdk::budget::ends_bytes(text, SENTENCE, 70);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    };
     let mut in_fence = false;
+    let mut announced = false;
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
             in_fence = !in_fence;
@@ -81,17 +93,36 @@ pub(crate) fn find(text: &str, further: &[String]) -> Vec<String> {
         if in_fence {
             continue;
         }
-        for sentence in sentences(line) {
-            if obliges(sentence, further) {
-                let sentence = contextengine_sdk::budget::ends_bytes(sentence, SENTENCE, 70);
-                let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
-                if !found.contains(&sentence) {
-                    found.push(sentence);
-                }
+        if announces(line) {
+            announced = true;
+            continue;
+        }
+        match item(line) {
+            // The whole of it: what does not oblige says why.
+            Some(item) if announced => add(item),
+            _ => {
+                announced &= line.trim().is_empty();
+                sentences(line).into_iter().filter(|sentence| obliges(sentence, further)).for_each(&mut add);
             }
         }
     }
     found
+}
+
+/// Whether a line says that a list of constraints follows.
+fn announces(line: &str) -> bool {
+    let lower = line.trim().to_lowercase();
+    let words = lower.strip_suffix([':', '：']);
+    words.is_some_and(|words| ANNOUNCING.iter().any(|word| words.ends_with(word)))
+}
+
+/// What a line says as an item of a list.
+fn item(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest =
+        line.strip_prefix(['-', '*', '•']).or_else(|| number.strip_prefix(['.', ')']).filter(|_| number != line));
+    rest.filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim).filter(|rest| !rest.is_empty())
 }
 
 /// Adds what was said later; each sentence once, in the place of its first mention.
@@ -180,6 +211,17 @@ mod tests {
         assert_eq!(find(text, &[]), ["Never change the public API in src/lib.rs!", "use tabs only", "不要改数据库。"]);
         assert!(find("The mustard is lonely. What next?", &[]).is_empty());
         assert_eq!(find("House rule four eyes", &["house rule".to_owned()]).len(), 1);
+    }
+
+    #[test]
+    fn a_list_that_is_announced_is_taken_whole_with_what_says_why() {
+        let text = "Fix it.\nRules:\n- No new dependencies.\n- Port 8081, not 8080: 8080 is taken. Ask me else.\n\n2. Tabs\n\
+                    That is all.\n- a list of something else";
+        assert_eq!(
+            find(text, &[]),
+            ["No new dependencies.", "Port 8081, not 8080: 8080 is taken. Ask me else.", "Tabs"]
+        );
+        assert!(find("These are my rules: none.\n- an item", &[]).len() <= 1);
     }
 
     #[test]
