@@ -24,12 +24,14 @@
 //! # Ok::<(), contextengine_sdk::ModelError>(())
 //! ```
 
+mod check;
 mod host;
 mod view;
 
 use crate::types::{CompressRequest, Pressure, Trigger};
 use crate::view::View;
 
+pub use check::check_plan;
 pub use host::TestHost;
 pub use view::MemoryView;
 

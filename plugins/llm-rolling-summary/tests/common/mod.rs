@@ -2,9 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use contextengine_sdk::memory::{MemoryView, TestHost};
+use contextengine_sdk::memory::{MemoryView, TestHost, check_plan};
 use contextengine_sdk::{
-    CompactionRecord, CompressRequest, Compressor, EntryKind, Failure, Marks, Outcome, Plan, Plugin, Position, Segment,
+    CompactionRecord, CompressRequest, Compressor, EntryKind, Failure, Outcome, Plan, Plugin, Position, Segment,
     Summary, Trigger, View,
 };
 use llm_rolling_summary::{Config, LlmRollingSummary, Section};
@@ -137,39 +137,15 @@ pub fn section(text: &str, heading: &str) -> String {
     body.collect::<Vec<&str>>().join("\n").trim().to_owned()
 }
 
-/// Every position exactly once, whole groups, nothing that must stay is lost.
+/// A host would take the plan, which folds and keeps, and instructions stay.
 pub fn assert_accounted(view: &MemoryView, plan: &Plan) {
-    let infos = view.all();
-    let mut seen = vec![0_u32; infos.len()];
-    let mut folded = vec![false; infos.len()];
-    let mut last_kept: Option<Position> = None;
-    for segment in &plan.segments {
-        match segment {
-            Segment::Keep(span) => {
-                for at in span.positions() {
-                    assert!(last_kept.is_none_or(|last| last < at), "kept entries stay in order");
-                    last_kept = Some(at);
-                    seen[at as usize] += 1;
-                }
-            }
-            Segment::Summary(summary) => {
-                assert!(!summary.text.trim().is_empty());
-                for at in summary.covers.iter().flat_map(|span| span.positions()) {
-                    seen[at as usize] += 1;
-                    folded[at as usize] = true;
-                }
-            }
-            other => panic!("{other:?} is not a step of this strategy"),
-        }
+    assert_eq!(check_plan(view, plan), Ok(()));
+    let summaries = plan.segments.iter().filter_map(|segment| match segment {
+        Segment::Keep(_) => None,
+        Segment::Summary(summary) => Some(summary),
+        other => panic!("{other:?} is not a step of this strategy"),
+    });
+    for at in summaries.flat_map(|summary| &summary.covers).flat_map(|span| span.positions()) {
+        assert_ne!(view.all()[at as usize].kind, EntryKind::System, "{at} is an instruction");
     }
-    assert!(seen.iter().all(|times| *times == 1), "{seen:?}");
-    for (at, info) in infos.iter().enumerate() {
-        let whole = infos.iter().zip(&folded).filter(|(other, _)| other.group == info.group);
-        assert!(whole.into_iter().all(|(_, is_folded)| *is_folded == folded[at]), "group of {at} is split");
-        assert!(!(info.marks.intersects(Marks::PINNED | Marks::IN_FLIGHT) && folded[at]), "{at} must stay");
-        assert!(!(info.kind == EntryKind::System && folded[at]), "system entries stay");
-    }
-    let says = |at: &usize| infos[*at].kind == EntryKind::User && !view.text(*at as Position, None).trim().is_empty();
-    let latest = (0..infos.len()).rev().find(says);
-    assert!(latest.is_none_or(|at| !folded[at]), "the latest request stays");
 }
