@@ -16,7 +16,7 @@ use crate::hooks::Service;
 use crate::plugin::{LoadError, LoadOptions, Plugin, RESERVED_PREFIX, Step, Violation};
 use crate::services::model::ModelService;
 use crate::setup::Setup;
-use crate::slots::{ClaimError, Slot, SlotsBuilder};
+use crate::slots::{ClaimError, Installed, Slot, SlotsBuilder};
 
 /// The plugins that ship with a program, as bytes. A name is the id that the component describes.
 pub trait Embedded: Sync {
@@ -66,6 +66,26 @@ pub async fn prepare(
     let config = layers.load()?;
     let setup = config.assemble_with(engine, embedded, given).await?;
     Ok((config, setup))
+}
+
+impl Engine {
+    /// Loads the configuration and everything that it names, and puts it in force if nothing is wrong with it: turns that
+    /// begin from now on have it, as [`install`](Self::install) says, and no session is lost. Where something is wrong,
+    /// what was in force stays in force.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`].
+    pub async fn reload(
+        &self,
+        layers: &Layers,
+        embedded: &dyn Embedded,
+        given: Given,
+    ) -> Result<(Config, Installed), ConfigError> {
+        let (config, setup) = prepare(layers, self, embedded, given).await?;
+        let installed = self.install(setup);
+        Ok((config, installed))
+    }
 }
 
 impl Config {

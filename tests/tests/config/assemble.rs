@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use contextengine::config::{ConfigError, Embedded, Given, Layers, prepare};
 use contextengine::hooks::Service;
 use contextengine::plugin::LoadOptions;
 use contextengine::services::model::ModelService;
+use contextengine::session::{Session, Turn};
 use contextengine::slots::{Origin, Slot};
+use contextengine::store::{MemoryStore, NewSession};
 use contextengine::tokens::{TiktokenCounter, Vocabulary};
+use contextengine::transcript::{Entry, EntryKind};
+use contextengine::view::ViewOptions;
 use contextengine::{Engine, Setup, Threshold};
 use contextengine_tests::component;
 
@@ -359,5 +363,37 @@ fn nothing_is_in_force_where_anything_is_wrong_and_the_old_setup_stays_what_it_w
         assert!(layers.changed(&config));
         assert!(prepare(&layers, &engine(), &Shipped, Given::default()).await.is_err());
         assert_eq!(setup.slots.owner(Slot::Compress).unwrap().id(), "regex-anchors");
+    });
+}
+
+#[test]
+fn a_reload_gives_the_next_turn_another_owner_and_loses_no_session() {
+    run(async {
+        let folder = Folder::new();
+        folder.write("hostile.wasm", component("hostile-guest"));
+        let layers = Layers::new().named(folder.write("c.toml", "[slots]\ncompress = \"regex-anchors\"\n"));
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("config-cache");
+        let engine = Engine::builder().cache_dir(cache).build().unwrap();
+        engine.reload(&layers, &Shipped, Given::default()).await.unwrap();
+        let new = NewSession::named("talk");
+        let session = Session::create(engine.clone(), Arc::new(MemoryStore::new()), new, ViewOptions::default());
+        let session = session.await.unwrap();
+        session.append(vec![Entry::text("1", EntryKind::User, "hello")]).await.unwrap();
+        let owner = |turn: &Turn| turn.setup().slots.owner(Slot::Compress).map(|owner| owner.id().to_owned());
+        let turn = session.turn();
+
+        folder.write(
+            "c.toml",
+            "[slots]\ncompress = \"hostile-guest\"\n[plugins.hostile-guest]\npath = \"hostile.wasm\"\n",
+        );
+        let (_, installed) = engine.reload(&layers, &Shipped, Given::default()).await.unwrap();
+        assert_eq!(installed.changes.len(), 1);
+        assert_eq!(owner(&turn).as_deref(), Some("regex-anchors"), "fixed when it began");
+        assert_eq!(owner(&session.turn()).as_deref(), Some("hostile-guest"));
+
+        folder.write("c.toml", "[slots]\ncompress = \"nobody\"\n");
+        engine.reload(&layers, &Shipped, Given::default()).await.unwrap_err();
+        assert_eq!(owner(&session.turn()).as_deref(), Some("hostile-guest"), "what is wrong changes nothing");
+        assert_eq!(session.view().len(), 1);
     });
 }

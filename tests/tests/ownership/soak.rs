@@ -24,7 +24,7 @@ const PLUGINS: u64 = 4;
 const RELOAD: usize = 20;
 
 fn turns() -> usize {
-    if cases(1) == 1 { 40 } else { 200 }
+    if cases(1) == 1 { 200 } else { 1_000 }
 }
 
 async fn plugins(engine: &Engine) -> Vec<Plugin> {
