@@ -61,7 +61,8 @@ pub(crate) fn around(record: &Record, body: &str, room: u32, config: &Config, ho
     let mut around = Around::default();
     let mut written: Vec<(usize, Place, String)> = Vec::new();
     for (order, block) in blocks(record, body, config) {
-        let budget = block.budget.min(left);
+        // Without the names that the host asked for there is no plan, so they may take more than the target leaves.
+        let budget = if order == NAMES && record.names_asked { block.budget } else { block.budget.min(left) };
         let text = if order == MESSAGES {
             let (text, messages) = messages(&record.carried.user_messages, budget, config, host);
             around.messages = messages;
@@ -85,6 +86,7 @@ pub(crate) fn around(record: &Record, body: &str, room: u32, config: &Config, ho
 }
 
 const MESSAGES: usize = 1;
+const NAMES: usize = 6;
 
 /// The blocks with their place in the text, the most important first: those get their room before the others.
 fn blocks(record: &Record, body: &str, config: &Config) -> Vec<(usize, Block)> {
@@ -106,7 +108,7 @@ fn blocks(record: &Record, body: &str, config: &Config) -> Vec<(usize, Block)> {
     }
     if !has(Data::Identifiers) {
         let missing: Vec<String> = missing_names(record, body);
-        blocks.push((6, after("## Exact names", list(&missing), u32::MAX, Choice::Oldest)));
+        blocks.push((NAMES, after("## Exact names", list(&missing), u32::MAX, Choice::Oldest)));
     }
     blocks.push((5, after("## Saved notes", quotes(&record.notes), config.notes_tokens, Choice::Newest)));
     let place = if config.user_messages_first { Place::Before } else { Place::After };

@@ -32,6 +32,8 @@ pub(crate) struct Record {
     pub(crate) recent: Vec<(&'static str, String)>,
     /// Names that the summary has to hold.
     pub(crate) names: Vec<String>,
+    /// The host refuses a plan without them.
+    pub(crate) names_asked: bool,
     /// An index of all names.
     pub(crate) anchors: Vec<String>,
     /// What observers saved.
@@ -70,6 +72,7 @@ pub(crate) fn gather(
         request: newest,
         recent: recent(view, layout, &new, config),
         names: wanted_names(view, layout, fold, lost, config),
+        names_asked: !lost.is_empty(),
         anchors: anchors(view, fold, config),
         notes: request.memory.iter().map(|note| masked(note.trim())).filter(|note| !note.is_empty()).collect(),
         carried,
