@@ -195,9 +195,11 @@ proptest! {
         }
     }
 
+    // Targets of less than three tenths leave some presets no room for what the strictest gate asks for: the host then
+    // refuses, and the history stays.
     #[test]
     fn a_session_of_any_length_is_compacted_under_every_preset_at_once(
-        entries in 10usize..120, bytes in 20_000usize..80_000, preset in 0usize..9, percent in 10u32..90,
+        entries in 10usize..120, bytes in 20_000usize..80_000, preset in 0usize..9, percent in 30u32..90,
     ) {
         let view = view(generate::session(entries, bytes));
         let json = match llm_rolling_summary::PRESETS.get(preset) {
