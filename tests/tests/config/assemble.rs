@@ -320,7 +320,7 @@ fn a_model_of_the_program_is_lent_where_the_file_has_none() {
     run(async {
         let model = contextengine::services::model::ScriptedModel::new([]);
         let mut given = Given::default();
-        given.model = Some(ModelService::new(std::sync::Arc::new(model)));
+        given.model = Some(ModelService::new(Arc::new(model)));
         let layers = Layers::new().set("slots.compress=needy-guest").set("plugins.needy-guest.grant=[\"model\"]");
         let (_, setup) = prepare(&layers, &engine(), &Shipped, given).await.unwrap();
         assert!(setup.model.is_some());
