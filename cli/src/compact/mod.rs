@@ -14,7 +14,7 @@ use contextengine::slots::{Binding, Origin, Slot};
 use contextengine::store::PassedOver;
 use contextengine::transcript::{EntryId, EntryKind};
 use contextengine::view::{View, ViewOptions};
-use contextengine::{Compaction, Engine, Setup, Window};
+use contextengine::{Compaction, Engine, Setup};
 
 use crate::args::CompactArgs;
 use crate::failure::Failure;
@@ -50,7 +50,6 @@ struct Task<'a> {
 impl<'a> Task<'a> {
     fn new(args: &'a CompactArgs) -> Result<Self, Failure> {
         let config = settings::load(args)?;
-        has_room(config.window())?;
         let named = settings::strategy(args, &config)?;
         let named = named.map(|name| strategy::find(name, args, &config)).transpose()?;
         Ok(Self { args, config, named })
@@ -171,18 +170,6 @@ impl Ready<'_> {
         report.strategy = self.strategy(Some(owner));
         report.passed_over = PassedOverReport::all(passed_over);
     }
-}
-
-fn has_room(window: Window) -> Result<(), Failure> {
-    if window.budget() > 0 {
-        return Ok(());
-    }
-    Err(Failure::Usage(anyhow!(
-        "a window of {} tokens less a reserve of {} and an overhead of {} leaves nothing for the session",
-        window.tokens,
-        window.reserve,
-        window.overhead
-    )))
 }
 
 /// Adds what a compaction of `before` did.

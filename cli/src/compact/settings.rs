@@ -7,7 +7,6 @@ use contextengine::Window;
 use contextengine::config::{Config, Layers, ModelProvider};
 use contextengine::slots::Slot;
 
-use super::has_room;
 use crate::args::CompactArgs;
 use crate::config;
 use crate::failure::Failure;
@@ -40,6 +39,19 @@ pub(super) fn strategy<'a>(args: &'a CompactArgs, config: &Config) -> Result<Opt
             bound.plugin
         ))),
     }
+}
+
+/// What flags leave no room for; files say it with their line.
+fn has_room(window: Window) -> Result<(), Failure> {
+    if window.budget() > 0 {
+        return Ok(());
+    }
+    Err(Failure::Usage(anyhow!(
+        "a window of {} tokens less a reserve of {} and an overhead of {} leaves nothing for the session",
+        window.tokens,
+        window.reserve,
+        window.overhead
+    )))
 }
 
 /// Each flag as the key that it stands for.

@@ -96,10 +96,7 @@ impl Turn {
         options: &LeaveOptions,
     ) -> Result<Option<Summary>, SessionError> {
         let request = BranchRequest { budget: options.budget, focus: options.focus.clone() };
-        let question = async |instance: &mut Instance| {
-            instance.renew_model_allowance();
-            instance.summarize_branch(view, &request).await
-        };
+        let question = async |instance: &mut Instance| instance.summarize_branch(view, &request).await;
         let wrong = match self.ask(Slot::Branch, owner, "summarize-branch", question).await {
             Ok(summary) => match self.defect(&summary, view, options.budget) {
                 None => return Ok(Some(summary)),
