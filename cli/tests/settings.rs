@@ -36,6 +36,7 @@ fn a_successor_stands_in_and_the_report_says_for_whom_and_why() {
     assert!(run.out.contains("strategy regex-anchors"), "{}", run.out);
     let line = "instead of llm-rolling-summary, which failed: declined: the model gave no usable summary";
     assert!(run.out.contains(line), "{}", run.out);
+    assert!(run.out.contains("The model was asked 4 times."), "also in vain: {}", run.out);
     let report = compact(&folder, &["--json"]).ends(0).json();
     assert_eq!(report["strategy"]["id"], "regex-anchors");
     assert_eq!(report["passed_over"][0]["id"], "llm-rolling-summary");

@@ -25,6 +25,8 @@ pub struct Succession {
     pub owner: String,
     /// Who was asked before it, and why they have no part in it.
     pub passed_over: Vec<PassedOver>,
+    /// Calls of a model that all of them made.
+    pub model_calls: u32,
 }
 
 /// Asks the owner, then its successors.
@@ -39,13 +41,16 @@ pub(crate) async fn compact(
     let tell = |kind: EventKind| engine.teller().tell(&scope, kind);
     let bindings = slots.bindings(Slot::Compress);
     let mut tried: Vec<CompactError> = Vec::new();
+    let mut model_calls = 0;
     for (at, binding) in bindings.iter().enumerate() {
         let mut owner = Told { alone: Alone::new(binding.plugin(), services.clone()), binding, tell: &tell };
         let owner_id = binding.id().to_owned();
-        match compaction::attempt(&mut owner, view, options, engine.counter()).await {
+        let attempt = compaction::attempt(&mut owner, view, options, engine.counter()).await;
+        model_calls += owner.model_calls();
+        match attempt {
             Ok(compacted) => {
                 let passed_over = tried.iter().map(CompactError::as_passed_over).collect();
-                return Ok(Succession { compacted, owner: owner_id, passed_over });
+                return Ok(Succession { compacted, owner: owner_id, passed_over, model_calls });
             }
             Err(error) => {
                 let next = bindings.get(at + 1).map(|next| next.id().to_owned());

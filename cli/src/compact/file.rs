@@ -35,13 +35,13 @@ pub(super) async fn compact(args: &CompactArgs, file: &Path) -> Result<(), Failu
     let now = now();
     let (options, services) = (options(&task, &view, now), task.services(&engine, &bar));
     let work = engine.compact_by(&task.setup.slots, &view, &options, &services);
-    let Succession { compacted, owner, passed_over, .. } =
+    let Succession { compacted, owner, passed_over, model_calls, .. } =
         task.watched(&engine, &bar, work).await.map_err(store::compaction_failed)?;
 
     bar.stage("writing", None);
     let read = session.report(task.config.tokenizer());
     let mut report = task.report(read, &view, session.reading, counting);
-    task.describe_owner(&mut report, &owner, &passed_over);
+    task.describe_owner(&mut report, &owner, &passed_over, model_calls);
     let writing = Instant::now();
     let written = match &compacted {
         Compacted::Unchanged { reason } => {

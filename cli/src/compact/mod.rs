@@ -165,8 +165,9 @@ impl Ready<'_> {
         )
     }
 
-    /// Adds who wrote, and who was asked before.
-    fn describe_owner(&self, report: &mut CompactReport, owner: &str, passed_over: &[PassedOver]) {
+    /// Adds who wrote, who was asked before, and how often all of them asked a model.
+    fn describe_owner(&self, report: &mut CompactReport, owner: &str, passed_over: &[PassedOver], model_calls: u32) {
+        report.model_calls = model_calls;
         report.strategy = self.strategy(Some(owner));
         report.passed_over = PassedOverReport::all(passed_over);
     }
@@ -176,7 +177,6 @@ impl Ready<'_> {
 fn describe(report: &mut CompactReport, before: &View, compaction: &Compaction) {
     let record = compaction.record();
     report.set_compacted(Fill::of(compaction.view()), record.tally, record.corrections.clone());
-    report.model_calls = record.model_calls;
     report.time.proposing_ms = millis(record.proposing);
     report.time.verifying_ms = millis(record.verifying);
     let old: HashSet<&EntryId> = before.entries().iter().map(|entry| &entry.id).collect();

@@ -47,8 +47,7 @@ pub(super) async fn compact(args: &CompactArgs, name: &str) -> Result<(), Failur
         SessionCompacted::Done { record, compaction } => {
             describe(&mut report, &before, compaction);
             if let LogBody::Compaction(commit) = &record.body {
-                task.describe_owner(&mut report, &commit.owner, &commit.passed_over);
-                report.model_calls = commit.model_calls;
+                task.describe_owner(&mut report, &commit.owner, &commit.passed_over, commit.model_calls);
             }
             report.recorded = Some(Recorded { compaction_id: record.id.to_string() });
         }

@@ -133,7 +133,7 @@ pub(crate) struct CompactReport {
     pub(crate) corrections: Vec<String>,
     /// Strategies that were asked first, and why they have no part in it.
     pub(crate) passed_over: Vec<PassedOverReport>,
-    /// Calls of a model that the strategy made.
+    /// Calls of a model that it took, those of strategies that failed included.
     pub(crate) model_calls: u32,
     /// The record in the store, if the session is there.
     pub(crate) recorded: Option<Recorded>,
